@@ -1,0 +1,109 @@
+// Package bridgetest helps to test tools and gates: it keeps a journal in memory.
+//
+// Nothing here is durable and nothing forgets: it is for tests only.
+package bridgetest
+
+import (
+	"time"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/leases"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// A Journal is a bridge.Journal in memory, with the state that its events fold to.
+// Err, when set, is what every method that appends returns.
+type Journal struct {
+	State   bridge.State
+	Records map[string]bridge.Record
+	Events  []any // what was appended, in order
+	Err     error
+}
+
+// NewJournal returns an empty journal of a clean conversation.
+func NewJournal() *Journal {
+	return &Journal{Records: map[string]bridge.Record{}, State: bridge.State{Leases: leases.NewBook(), Begun: map[string][]time.Time{},
+		Tainted: map[string]bool{}, Authority: policy.NewAuthority(policy.AuthorityConfig{})}}
+}
+
+// Run is a run that keeps its events in j.
+func (j *Journal) Run(id string) bridge.Run {
+	return bridge.Run{ID: id, Journal: j, State: &j.State, Marker: scan.NewMarker(make([]byte, 16)), Key: make([]byte, 32)}
+}
+
+func (j *Journal) append(e any) error {
+	if j.Err == nil {
+		j.Events = append(j.Events, e)
+	}
+	return j.Err
+}
+
+// Recorded implements bridge.Journal.
+func (j *Journal) Recorded(call string) bridge.Record { return j.Records[call] }
+
+// Decided implements bridge.Journal.
+func (j *Journal) Decided(d bridge.Decided) error {
+	r := j.Records[d.Call]
+	r.Tool, r.ArgHash = d.Tool, d.ArgHash
+	if d.Decision.Verdict == policy.Deny {
+		r.Phase, r.Refusal = bridge.Refused, &d
+	}
+	j.Records[d.Call] = r
+	return j.append(d)
+}
+
+// Asked implements bridge.Journal.
+func (j *Journal) Asked(q bridge.Question) error {
+	r := j.Records[q.Call]
+	r.Phase, r.Question = bridge.Asking, &q
+	j.Records[q.Call] = r
+	return j.append(q)
+}
+
+// Resolved implements bridge.Journal.
+func (j *Journal) Resolved(call string, a bridge.Answer) error {
+	r := j.Records[call]
+	r.Answer = &a
+	j.Records[call] = r
+	return j.append(a)
+}
+
+// Granted implements bridge.Journal.
+func (j *Journal) Granted(l leases.Lease) error {
+	if err := j.State.Leases.Grant(l); err != nil {
+		return err
+	}
+	return j.append(l)
+}
+
+// Begin implements bridge.Journal.
+func (j *Journal) Begin(b bridge.Begun) error {
+	if j.Err != nil {
+		return j.Err
+	}
+	r := j.Records[b.Call]
+	r.Phase, r.Attempts = bridge.Running, b.Attempt
+	j.Records[b.Call] = r
+	j.State.Calls++
+	j.State.BytesSent += int64(b.Sends)
+	j.State.Begun[b.Tool] = append(j.State.Begun[b.Tool], b.At)
+	if b.Lease != "" {
+		if err := j.State.Leases.Spend(b.Lease, j.State.Active(b.At)); err != nil {
+			return err
+		}
+	}
+	return j.append(b)
+}
+
+// End implements bridge.Journal.
+func (j *Journal) End(o bridge.Outcome) error {
+	if j.Err != nil {
+		return j.Err
+	}
+	r := j.Records[o.Call]
+	r.Phase, r.Outcome = bridge.Ended, &o
+	j.Records[o.Call] = r
+	j.State.Held = j.State.Held.Join(o.Taint)
+	return j.append(o)
+}

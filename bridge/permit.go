@@ -1,0 +1,210 @@
+package bridge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/codeact-dev/codeact/bridge/egress"
+	"github.com/codeact-dev/codeact/bridge/workspace"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// Errors of a Permit.
+var (
+	errNoFiles   = errors.New("this run has no workspace")
+	errNoNetwork = errors.New("this run has no network")
+)
+
+// A Permit is leave to perform one call. Only the bridge makes one; the zero
+// Permit has no arguments and no handles. It notes what a tool really touched,
+// so that a tool cannot forget to say it. It is not safe for concurrent use.
+type Permit struct {
+	id, key string
+	args    map[string]any
+	now     time.Time
+	root    Root
+	http    HTTP
+	secrets func(name string) (string, error)
+
+	network bool         // the call reached the network
+	brought policy.Taint // what files that were read bring in
+	wrote   []Written
+}
+
+// Call is the id of the call, as "run/step/n".
+func (p *Permit) Call() string { return p.id }
+
+// IdempotencyKey is the same every time this call is tried, for a tool whose
+// other side can tell two tries apart.
+func (p *Permit) IdempotencyKey() string { return p.key }
+
+// Now is the time of the call.
+func (p *Permit) Now() time.Time { return p.now }
+
+// Arg returns an argument as plain data, nil when it was not given.
+func (p *Permit) Arg(name string) any { return p.args[name] }
+
+// Args returns all arguments. The caller must not change them.
+func (p *Permit) Args() map[string]any { return p.args }
+
+// String returns a text argument, "" when it was not given.
+func (p *Permit) String(name string) string { s, _ := p.args[name].(string); return s }
+
+// Int returns an integer argument, or def when it was not given.
+func (p *Permit) Int(name string, def int) int {
+	switch n := p.args[name].(type) {
+	case int64:
+		return int(n)
+	case float64:
+		return int(n)
+	}
+	return def
+}
+
+// Secret returns the value of a secret that the task declares.
+func (p *Permit) Secret(name string) (string, error) {
+	if p.secrets == nil {
+		return "", fmt.Errorf("no secret %s is declared", name)
+	}
+	return p.secrets(name)
+}
+
+// Root is the handle to the run's files.
+func (p *Permit) Root() *Root { p.root.p = p; return &p.root }
+
+// HTTP is the handle to the network.
+func (p *Permit) HTTP() *HTTP { p.http.p = p; return &p.http }
+
+// HTTP sends requests through the guarded client.
+type HTTP struct {
+	p      *Permit
+	client *egress.Client
+}
+
+// Do performs one request. Redirects are not followed. A refusal of the client's
+// own guard wraps egress.ErrRefused; anything else means that the network was
+// reached, and what came from it is third-party content.
+func (h *HTTP) Do(ctx context.Context, r egress.Request) (*egress.Response, error) {
+	if h.client == nil {
+		return nil, errNoNetwork
+	}
+	resp, err := h.client.Do(ctx, r)
+	if !errors.Is(err, egress.ErrRefused) {
+		h.p.network = true
+	}
+	return resp, err
+}
+
+// Root opens the files that the gates judged, and no others: a path that is not
+// an argument of the call, or that now leads elsewhere, is an error.
+type Root struct {
+	p      *Permit
+	space  *workspace.Space
+	judged map[string]workspace.Target // by the text of the argument
+	state  *State
+}
+
+func (r *Root) target(path string) (workspace.Target, error) {
+	if r.space == nil {
+		return workspace.Target{}, errNoFiles
+	}
+	t, ok := r.judged[path]
+	if !ok {
+		return t, fmt.Errorf("%q is not a path that was judged for this call", path)
+	}
+	return t, nil
+}
+
+// ReadFile reads a regular file of at most limit bytes. more says that it is
+// longer; the data is then its beginning.
+func (r *Root) ReadFile(path string, limit int64) (data []byte, more bool, err error) {
+	t, err := r.target(path)
+	if err != nil {
+		return nil, false, err
+	}
+	return r.read(t, limit)
+}
+
+func (r *Root) read(t workspace.Target, limit int64) (data []byte, more bool, err error) {
+	f, _, err := r.space.OpenFile(t)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", t.Rel, errors.Unwrap(err))
+	}
+	if int64(len(data)) > limit {
+		data, more = data[:limit], true
+	}
+	r.note(t, data)
+	return data, more, nil
+}
+
+// note joins what reading a file brings in. A spilled result keeps the labels
+// that its call already brought.
+func (r *Root) note(t workspace.Target, data []byte) {
+	switch {
+	case t.Spill:
+		return
+	case t.Untrusted || t.Extra || r.state.Tainted[t.Rel] || r.state.Tainted[digest(data)]:
+		r.p.brought = r.p.brought.Join(policy.Tainted(policy.Untrusted, r.p.id))
+	}
+	r.p.brought = r.p.brought.Join(policy.Tainted(policy.Unvouched, r.p.id))
+}
+
+// List returns the entries of a directory, at most limit of them.
+func (r *Root) List(path string, limit int) (entries []workspace.Entry, more bool, err error) {
+	t, err := r.target(path)
+	if err != nil {
+		return nil, false, err
+	}
+	entries, more, err = r.space.ReadDir(t, limit)
+	r.note(t, nil) // names are content too
+	return entries, more, err
+}
+
+// A ReadFunc reads at most limit bytes of the file that a walk is at; more says
+// that it is longer.
+type ReadFunc func(limit int64) (data []byte, more bool, err error)
+
+// Walk calls visit for the files and directories under path, in order. Links are
+// not followed. visit may return fs.SkipDir or fs.SkipAll.
+func (r *Root) Walk(path string, visit func(rel string, info fs.FileInfo, read ReadFunc) error) error {
+	t, err := r.target(path)
+	if err != nil {
+		return err
+	}
+	r.note(t, nil)
+	return r.space.Walk(t, func(f workspace.Target, info fs.FileInfo) error {
+		return visit(f.Rel, info, func(limit int64) ([]byte, bool, error) { return r.read(f, limit) })
+	}, workspace.Limits{})
+}
+
+// Write replaces a file, or makes it, at once or not at all.
+func (r *Root) Write(path string, data []byte) error {
+	t, err := r.target(path)
+	if err != nil {
+		return err
+	}
+	if err := r.space.WriteFile(t, data, workspace.Replace); err != nil {
+		return err
+	}
+	r.p.wrote = append(r.p.wrote, Written{Path: t.Rel, SHA256: digest(data), Untrusted: r.state.Held.Untrusted()})
+	return nil
+}
+
+// Rel is the path of an argument inside its root.
+func (r *Root) Rel(path string) string { return r.judged[path].Rel }
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,159 @@
+package scan
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// invisible are the characters that show nothing, or change the order in which others show.
+var invisible = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x0080, Hi: 0x009f, Stride: 1}, // C1 controls: 0x9b begins an escape sequence
+		{Lo: 0x00ad, Hi: 0x00ad, Stride: 1}, // soft hyphen
+		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // combining grapheme joiner
+		{Lo: 0x061c, Hi: 0x061c, Stride: 1}, // Arabic letter mark (bidi)
+		{Lo: 0x115f, Hi: 0x1160, Stride: 1}, // Hangul fillers
+		{Lo: 0x17b4, Hi: 0x17b5, Stride: 1}, // Khmer inherent vowels
+		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, // Mongolian variation selectors, vowel separator
+		{Lo: 0x200b, Hi: 0x200f, Stride: 1}, // zero-width, left-to-right and right-to-left marks
+		{Lo: 0x2028, Hi: 0x202e, Stride: 1}, // line and paragraph separators, bidi embeddings
+		{Lo: 0x2060, Hi: 0x206f, Stride: 1}, // word joiner, invisible operators, bidi isolates
+		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, // braille blank
+		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
+		{Lo: 0xfe00, Hi: 0xfe0f, Stride: 1}, // variation selectors
+		{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}, // byte order mark
+		{Lo: 0xffa0, Hi: 0xffa0, Stride: 1}, // halfwidth Hangul filler
+		{Lo: 0xfff0, Hi: 0xfffb, Stride: 1}, // unassigned and annotation characters
+	},
+	R32: []unicode.Range32{
+		{Lo: 0x1bca0, Hi: 0x1bca3, Stride: 1}, // shorthand format controls
+		{Lo: 0x1d173, Hi: 0x1d17a, Stride: 1}, // musical format controls
+		{Lo: 0xe0000, Hi: 0xe0fff, Stride: 1}, // tags, more variation selectors
+	},
+}
+
+// Visible writes what cannot be seen as an escape: `\x1b` for controls and for bytes that are not UTF-8, `\u{202e}` for the rest.
+// Tab and newline stay, CR LF becomes newline, and so does one variation selector 16 after an emoji. Text without any of them is
+// returned as it is, without an allocation.
+//
+// A backslash is not escaped, so Visible text cannot be read back: it is for showing.
+func Visible(s string) string {
+	clean := plainPrefix(s)
+	if clean == len(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	b.WriteString(s[:clean])
+	var prev rune
+	for i := clean; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+		case r == 0xfe0f && emojiBase(prevRune(s, i)) && prev != 0xfe0f:
+			b.WriteRune(r)
+		default:
+			b.WriteString(escaped(r, s[i:i+n]))
+		}
+		prev = r
+		i += n
+	}
+	return b.String()
+}
+
+// plainPrefix is how much of s needs no look at runes.
+func plainPrefix(s string) int {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
+			return i
+		}
+	}
+	return len(s)
+}
+
+func escaped(r rune, raw string) string {
+	switch {
+	case r == utf8.RuneError && len(raw) == 1:
+		return fmt.Sprintf(`\x%02x`, raw[0])
+	case r < ' ' && r != '\n' && r != '\t' || r == 0x7f:
+		return fmt.Sprintf(`\x%02x`, r)
+	case r > 0x7f && unicode.Is(invisible, r):
+		return fmt.Sprintf(`\u{%x}`, r)
+	}
+	return raw
+}
+
+func prevRune(s string, i int) rune {
+	r, _ := utf8.DecodeLastRuneInString(s[:i])
+	return r
+}
+
+// emojiBase reports a character that variation selector 16 turns into its coloured form.
+func emojiBase(r rune) bool {
+	return 0x203c <= r && r <= 0x3299 || 0x1f000 <= r && r <= 0x1faff || strings.ContainsRune("#*0123456789©®", r)
+}
+
+// VisibleValue applies Visible to every text in plain data, keys too; bytes stay. Parts deeper than 64 levels, or that are not plain
+// data, are replaced by a note that says so. Data that needs no change is returned as it is.
+func VisibleValue(v any) any {
+	w := walker{text: Visible, bytes: true, refuse: func(rule string) any { return "[not shown: " + rule + "]" }}
+	out, _ := w.walk(v, 0)
+	return out
+}
+
+// Line shows s on one line of at most max bytes and a note of what was cut: newlines and tabs are escaped too.
+func Line(s string, max int) string {
+	whole := len(s)
+	if max < 0 {
+		max = 0
+	}
+	kept := s[:runeFloor(s, max)]
+	for {
+		line := strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(kept))
+		if len(line) <= max || kept == "" {
+			if len(kept) < whole {
+				line += fmt.Sprintf("…(+%d bytes)", whole-len(kept))
+			}
+			return line
+		}
+		// An escape is at most ten bytes for one, so a tenth of what is too much can go at once.
+		kept = kept[:runeFloor(kept, len(kept)-1-(len(line)-max)/10)]
+	}
+}
+
+// runeFloor is the last rune border at or before n; a byte that is not UTF-8 is a rune of its own.
+func runeFloor(s string, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for at := n; at >= 0 && n-at < utf8.UTFMax; at-- {
+		if utf8.RuneStart(s[at]) {
+			if _, size := utf8.DecodeRuneInString(s[at:]); at+size > n {
+				return at
+			}
+			return n
+		}
+	}
+	return max(n, 0)
+}
+
+// HeadTail keeps the beginning and the end of s, max bytes together, cut on rune borders, with a line between them that says how
+// many bytes were left out. That line comes on top of max.
+func HeadTail(s string, max int) (out string, cut int) {
+	if len(s) <= max {
+		return s, 0
+	}
+	if max < 0 {
+		max = 0
+	}
+	head := runeFloor(s, (max+1)/2)
+	from := len(s) - max/2
+	if low := runeFloor(s, from); low < from { // inside a rune: leave all of it out
+		_, n := utf8.DecodeRuneInString(s[low:])
+		from = low + n
+	}
+	cut = from - head
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:head], cut, s[from:]), cut
+}

@@ -1,0 +1,7 @@
+//go:build !darwin && !windows && !ios
+
+package workspace
+
+func fold(s string) string { return s }
+
+func alias(string) bool { return false }

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// maxDialog is the most text that a question may have, in bytes, before it can no
+// longer be approved: what nobody can read through must not be agreed to.
+const maxDialog = 64 << 10
+
+// A prompter asks on the terminal. Only a typed "yes" or "lease" agrees: an empty
+// line, the end of input and any other word are no.
+type prompter struct {
+	sys      *sys
+	progress *progress
+	in       *bufio.Reader
+
+	flush func()     // drops what was typed before the question stood there; nil uses the terminal
+	rows  func() int // height of the terminal; nil asks it
+}
+
+// Approve shows the question and reads the answer.
+func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answer, error) {
+	if p.in == nil {
+		p.in = bufio.NewReader(p.sys.stdin)
+	}
+	p.progress.settle()
+	text := dialog(q)
+	if len(text) > maxDialog {
+		fmt.Fprintf(p.sys.stderr, "A call of %s asks, and its arguments are too long to show (%d bytes): denied.\n", q.Tool, len(text))
+		return bridge.Answer{By: p.sys.principal(""), Reason: "the question was too long to be shown in full"}, nil
+	}
+	if !p.page(text) {
+		return bridge.Answer{By: p.sys.principal(""), Reason: "the person stopped reading"}, nil
+	}
+	choices := "Type yes to allow this call, anything else to deny it: "
+	if q.Lease != "" {
+		choices = "Type yes to allow this call, lease to allow also\n  " + scan.Line(q.Lease, 600) + "\nor anything else to deny it: "
+	}
+	p.drop()
+	fmt.Fprint(p.sys.stderr, choices)
+	word, err := p.read(ctx)
+	if err != nil {
+		return bridge.Answer{}, err
+	}
+	a := bridge.Answer{By: p.sys.principal("")}
+	switch {
+	case word == "yes":
+		a.Yes = true
+	case word == "lease" && q.Lease != "":
+		a.Yes, a.Scope = true, bridge.ForLease
+	}
+	return a, nil
+}
+
+// read reads one line. The end of input is an empty line, which is no. The
+// goroutine ends with the line, or with the process.
+func (p *prompter) read(ctx context.Context) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		text, err := p.in.ReadString('\n')
+		if err != nil {
+			text = "" // a line that was not ended was not meant
+		}
+		line <- strings.ToLower(strings.TrimSpace(text))
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// page shows the text, a screen at a time, and reports whether all of it was
+// shown.
+func (p *prompter) page(text string) bool {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	height := p.height()
+	for start := 0; start < len(lines); start += height {
+		for _, l := range lines[start:min(start+height, len(lines))] {
+			fmt.Fprintln(p.sys.stderr, l)
+		}
+		if left := len(lines) - start - height; left > 0 {
+			p.drop()
+			fmt.Fprintf(p.sys.stderr, "-- %d more lines: Enter goes on, q denies -- ", left)
+			word, err := p.read(context.Background())
+			if err != nil || word != "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (p *prompter) height() int {
+	if p.rows != nil {
+		return p.rows()
+	}
+	_, h, err := term.GetSize(int(os.Stderr.Fd()))
+	if err != nil || h < 8 {
+		return 1 << 20
+	}
+	return h - 4
+}
+
+// drop forgets keys that were pressed before the question was there.
+func (p *prompter) drop() {
+	if p.flush != nil {
+		p.flush()
+		return
+	}
+	p.in.Discard(p.in.Buffered())
+	flushTerminal(os.Stdin)
+}
+
+// dialog is the whole question, every part of it escaped.
+func dialog(q bridge.Question) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	name := q.Tool
+	if q.Server != "" {
+		name += " of server " + q.Server
+	}
+	say("\n── %s asks to run (call %s) ──", scan.Line(name, 200), scan.Line(q.Call, 200))
+	if q.Unknown {
+		say("! An earlier try of this call began and never ended: it may have happened already.")
+	}
+	for _, d := range q.Gates {
+		rule := d.Gate
+		if d.Rule != "" {
+			rule += "/" + d.Rule
+		}
+		say("why:  %s  (%s)", scan.Line(d.Reason, 2000), scan.Line(rule, 200))
+	}
+	for _, a := range q.Args {
+		say("  %s%s = %s", scan.Line(a.Name, 100), marks(a), escaped(a.Value))
+		for _, s := range a.Seen {
+			say("      seen in %s", scan.Line(s, 400))
+		}
+	}
+	for _, f := range q.Paths {
+		say("path: %s → %s", scan.Line(f.Param, 100), scan.Line(f.Abs, 4096))
+	}
+	for _, u := range q.URLs {
+		say("host: %s → %s", scan.Line(u.Param, 100), scan.Line(u.Host+":"+u.Port, 300))
+	}
+	say("it can: %s", strings.Join(q.Capabilities, ", "))
+	say("this conversation holds: %s", held(q.Held))
+	if q.Diff != "" {
+		say("change:\n%s", escaped(q.Diff))
+	}
+	return b.String()
+}
+
+// escaped is text with its lines kept and nothing invisible in it. The arguments
+// were made visible before; here it is made sure of, since a dialog that hides
+// what it approves would be worse than none.
+func escaped(text string) string {
+	return strings.ReplaceAll(scan.Visible(text), "\t", "    ")
+}
+
+func marks(a bridge.Arg) string {
+	var ms []string
+	if a.Destination {
+		ms = append(ms, "destination")
+	}
+	if a.Sensitive {
+		ms = append(ms, "not shown")
+	}
+	if !a.Taint.Clean() {
+		ms = append(ms, "may come from "+a.Taint.String()+" content")
+	}
+	if ms == nil {
+		return ""
+	}
+	return " (" + strings.Join(ms, "; ") + ")"
+}
+
+func held(t policy.Taint) string {
+	if t.Clean() {
+		return "nothing private and nothing from outside"
+	}
+	var parts []string
+	for _, l := range []policy.Label{policy.Private, policy.Untrusted, policy.Unvouched} {
+		if ids := t.Sources(l); len(ids) > 0 {
+			slices.Sort(ids)
+			parts = append(parts, fmt.Sprintf("%s (from %s)", l, scan.Line(strings.Join(ids, ", "), 300)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

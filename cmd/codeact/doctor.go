@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/engine/taskfile"
+	"github.com/codeact-dev/codeact/interp"
+)
+
+// A finding is one thing that doctor tried, and what came of it.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+func newDoctor(s *sys) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{Use: "doctor", Short: "Try what a run needs, and report what was really enforced", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return doctor(c.Context(), s, asJSON) }}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func doctor(ctx context.Context, s *sys, asJSON bool) error {
+	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkMemory, checkTime, checkTerminal}
+	var found []finding
+	bad := false
+	for _, check := range checks {
+		f := check(ctx, s)
+		bad = bad || !f.OK
+		found = append(found, f)
+	}
+	if asJSON {
+		if err := json.NewEncoder(s.stdout).Encode(found); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range found {
+			word := "ok    "
+			if !f.OK {
+				word = "FAILED"
+			}
+			fmt.Fprintf(s.stdout, "%s %-12s %s\n", word, f.Check, s.show(f.Detail))
+			if f.Hint != "" {
+				fmt.Fprintf(s.stdout, "       %-12s hint: %s\n", "", s.show(f.Hint))
+			}
+		}
+	}
+	if bad {
+		return exitCode(exitPrecondition)
+	}
+	return nil
+}
+
+// result turns an error into a finding.
+func found(check, detail string, err error, hint string) finding {
+	if err != nil {
+		return finding{Check: check, Detail: err.Error(), Hint: hint}
+	}
+	return finding{Check: check, OK: true, Detail: detail}
+}
+
+// checkHome writes into the home and looks at who else may.
+func checkHome(_ context.Context, s *sys) finding {
+	home, err := s.home()
+	if err == nil {
+		err = os.MkdirAll(home, 0o700)
+	}
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(home, ".doctor-*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(home); err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = fmt.Errorf("%s may be entered by others (%v)", home, info.Mode().Perm())
+		}
+	}
+	return found("home", home, err, "chmod 700 the directory, or set CODEACT_HOME to one of your own")
+}
+
+func checkConfig(_ context.Context, s *sys) finding {
+	home, err := s.home()
+	if err != nil {
+		return found("config", "", err, "")
+	}
+	h, err := taskfile.LoadHome(filepath.Join(home, "config.yaml"))
+	detail := "no loosening is permitted"
+	if err == nil && len(h.Permit) > 0 {
+		detail = "permits " + strings.Join(h.Permit, ", ")
+	}
+	return found("config", detail, err, "mend config.yaml")
+}
+
+// checkTraces appends to a trace of its own and verifies it.
+func checkTraces(_ context.Context, s *sys) finding {
+	dir, err := os.MkdirTemp("", "codeact-doctor-")
+	if err != nil {
+		return found("trace", "", err, "")
+	}
+	defer os.RemoveAll(dir)
+	st, err := store.Open(filepath.Join(dir, "traces"))
+	if err != nil {
+		return found("trace", "", err, "")
+	}
+	t, err := st.Create("doctor")
+	if err != nil {
+		return found("trace", "", err, "")
+	}
+	start := time.Now()
+	_, err = t.Append("doctor", map[string]any{}, start, true)
+	took := time.Since(start)
+	err = errors.Join(err, t.Close())
+	if err == nil {
+		_, err = store.Verify(t.Path())
+	}
+	return found("trace", fmt.Sprintf("one durable line takes %v", took.Round(time.Microsecond)), err, "")
+}
+
+// exec runs one block in a worker of its own.
+func block(ctx context.Context, s *sys, l interp.Limits, code string) (held []string, err error) {
+	in, err := interp.New(interp.Config{Worker: s.worker, Limits: l})
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	session, err := in.Session(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	_, err = session.Exec(ctx, code, nil)
+	return session.Sandbox(), err
+}
+
+func checkWorker(ctx context.Context, s *sys) finding {
+	held, err := block(ctx, s, interp.Limits{}, "1 + 1")
+	return found("worker", "confined by "+strings.Join(held, ", "), err, "the interpreter does not start with less confinement than it requires")
+}
+
+// checkMemory and checkTime see that the limits end a block, not that they are
+// set.
+func checkMemory(ctx context.Context, s *sys) finding {
+	_, err := block(ctx, s, interp.Limits{}, "x = [0] * ((1 << 30) - 1)")
+	return mustEnd("memory", err, interp.ErrMemory)
+}
+
+func checkTime(ctx context.Context, s *sys) finding {
+	_, err := block(ctx, s, interp.Limits{Wall: 200 * time.Millisecond}, "all(range(1, 1 << 62))")
+	return mustEnd("time", err, interp.ErrWall)
+}
+
+func mustEnd(check string, err, want error) finding {
+	if errors.Is(err, want) {
+		return finding{Check: check, OK: true, Detail: "a block that takes too much is ended: " + want.Error()}
+	}
+	return finding{Check: check, Detail: fmt.Sprintf("a block that takes too much ended with %v, not with %v", err, want)}
+}
+
+func checkTerminal(_ context.Context, s *sys) finding {
+	if s.inTTY && s.errTTY {
+		return finding{Check: "terminal", OK: true, Detail: "there is one: questions are asked"}
+	}
+	return finding{Check: "terminal", OK: true, Detail: "there is none: questions pause the run (exit 8)"}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codeact-dev/codeact/bridge/scan"
+)
+
+// A sys is what the program is surrounded by. Tests make their own.
+type sys struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) (string, bool)
+	userHome       string
+	inTTY, errTTY  bool
+	worker         []string // of the interpreter; nil is this program
+}
+
+// show makes text of files, models and tools fit for a terminal.
+func (s *sys) show(text string) string { return scan.Visible(text) }
+
+// home is codeact's own directory: $CODEACT_HOME, else ~/.codeact.
+func (s *sys) home() (string, error) {
+	if h, ok := s.env("CODEACT_HOME"); ok && h != "" {
+		return filepath.Abs(h)
+	}
+	if s.userHome == "" {
+		return "", errors.New("there is no home directory: set CODEACT_HOME to a directory of your own")
+	}
+	return filepath.Join(s.userHome, ".codeact"), nil
+}
+
+// principal is who runs it.
+func (s *sys) principal(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid:%d", os.Getuid())
+}
+
+// version is the module's, with the commit where the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+func newRoot(s *sys) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "codeact",
+		Short:         "Run agents that act by writing Starlark, through one guarded door",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.SetIn(s.stdin)
+	root.SetOut(s.stdout)
+	root.SetErr(s.stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage(fmt.Errorf("%w (see %s --help)", err, c.CommandPath()))
+	})
+	root.AddCommand(newRun(s), newTrace(s), newTools(s), newPolicy(s), newTrust(s), newSchema(s), newDoctor(s), newVersion(s))
+	for _, c := range commandsOf(root) {
+		wrapArgs(c)
+	}
+	return root
+}
+
+// commandsOf is every command below c, itself too.
+func commandsOf(c *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		list = append(list, commandsOf(sub)...)
+	}
+	return list
+}
+
+// wrapArgs makes a wrong number of arguments a usage error, with exit code 2.
+func wrapArgs(c *cobra.Command) {
+	check := c.Args
+	if check == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usage(fmt.Errorf("%w (see %s --help)", err, c.CommandPath()))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,249 @@
+// Package assembly turns a task file into a run: it reads the file and what it
+// names, checks that everything a run needs is there, and connects the parts.
+//
+// It is where a control can be lost without anyone noticing: a setting that is
+// read and not passed on. So what a task may write and this version does not
+// enforce is refused here, by name, and nothing starts with half of a policy.
+package assembly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/workspace"
+	"github.com/codeact-dev/codeact/engine"
+	"github.com/codeact-dev/codeact/engine/models"
+	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/engine/taskfile"
+	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/interp"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// What keeps a run from starting, besides faults of files. errors.Is finds them.
+var (
+	// ErrCredential: a key or a secret is missing.
+	ErrCredential = errors.New("credential missing")
+
+	// ErrPrecondition: a security precondition is not met.
+	ErrPrecondition = errors.New("security precondition not met")
+)
+
+// Options is what a caller adds to a task file. Flags can only narrow what the
+// file grants: policies add, limits lower.
+type Options struct {
+	Home     string // codeact's own directory; required
+	UserHome string // the user's, which no workspace may hold
+	Cwd      string // what the path "-" is relative to
+	Stdin    io.Reader
+	Env      func(string) (string, bool) // nil knows no variable
+
+	Params    map[string]string // -p NAME=VALUE
+	Model     string            // provider/name[@baseURL] instead of the task's model
+	Workspace string            // instead of the task's workspace.dir
+	Mode      string            // "", interactive, unattended, or plan: only tools of tier 0
+	OnAsk     string            // "", pause or deny: deny is the stricter
+	Policies  []string          // more policy files
+	Limits    []string          // NAME=VALUE, each lower than the task's
+	Trust     string            // a digest that the operator vouches for, for this run
+	Principal string            // who runs it
+
+	// Approver asks the person who is there; nil says that nobody is.
+	Approver bridge.Approver
+
+	Worker  []string // of the interpreter; nil is this program, through interp.MaybeWorker
+	Unsafe  bool     // run blocks in this process: for tests
+	Observe func(engine.Event, store.Line)
+	OnText  func(string)
+	Now     func() time.Time // nil means time.Now
+	Version string           // of the program, for the trace
+}
+
+// A Run is a task that is ready to run, once.
+type Run struct {
+	File     *taskfile.Task
+	Home     *taskfile.Home
+	Task     engine.Task
+	Tools    []bridge.Tool
+	Policy   *policy.Policy
+	Bridge   *bridge.EffectBridgeAdapter
+	Store    *store.Store
+	Model    models.Model
+	Warnings []string // for the person who starts it
+	Loosened []string // settings that are looser than the defaults
+
+	opt    Options
+	interp *interp.Interp
+	engine *engine.Engine
+	dir    string // the workspace
+}
+
+// Open reads the task file at path and assembles its run. An error that is about
+// a file lists every fault with its place.
+func Open(path string, opt Options) (*Run, error) {
+	if opt.Home == "" {
+		return nil, errors.New("assembly: Options.Home is required")
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	task, err := taskfile.Load(path, taskfile.Options{Params: opt.Params, Env: opt.Env, Stdin: opt.Stdin, Cwd: opt.Cwd, Home: opt.UserHome})
+	home, homeErr := taskfile.LoadHome(filepath.Join(opt.Home, "config.yaml"))
+	if err := strictyaml.Join(err, homeErr); err != nil {
+		return nil, err
+	}
+	task.Default(home)
+	r := &Run{File: task, Home: home, opt: opt}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if err := r.assemble(); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// assemble builds the parts, from the rules outwards.
+func (r *Run) assemble() (err error) {
+	if err := r.options(); err != nil {
+		return err
+	}
+	if err := r.vouch(); err != nil {
+		return err
+	}
+	if r.dir, err = r.workspaceDir(); err != nil {
+		return err
+	}
+	if r.Policy, err = r.policies(); err != nil {
+		return err
+	}
+	if r.Bridge, err = r.bridge(); err != nil {
+		return err
+	}
+	if r.Model, err = r.model(); err != nil {
+		return err
+	}
+	if r.Store, err = store.Open(r.traceDir()); err != nil {
+		return fmt.Errorf("assembly: %w", err)
+	}
+	if r.Task, err = r.task(); err != nil {
+		return err
+	}
+	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe})
+	if err != nil {
+		return err
+	}
+	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space,
+		MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
+		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now})
+	return err
+}
+
+// Do runs the task. It may be called once.
+func (r *Run) Do(ctx context.Context) (engine.Outcome, error) {
+	o, err := r.engine.Run(ctx, r.Task)
+	if errors.Is(err, interp.ErrSandbox) {
+		return o, fmt.Errorf("%w: %w", ErrPrecondition, err)
+	}
+	if err == nil && r.File.Output.File != "" && string(o.Output) != "null" {
+		err = r.writeOutput(o)
+	}
+	return o, err
+}
+
+// Close ends the interpreter's spare worker.
+func (r *Run) Close() {
+	if r.interp != nil {
+		r.interp.Close()
+	}
+}
+
+// Dir is the workspace.
+func (r *Run) Dir() string { return r.dir }
+
+// task is the engine's view of the file.
+func (r *Run) task() (engine.Task, error) {
+	f := r.File
+	t := engine.Task{Name: f.Metadata.Name, Goal: f.Goal, Labels: f.Metadata.Labels, Principal: r.opt.Principal, Attended: r.attended(),
+		Destinations: f.Security.Destinations, Identity: f.Security.Identity, Digest: f.Digest(), Loosened: r.Loosened,
+		Versions: map[string]string{"codeact": r.opt.Version}}
+	for name, v := range f.Params {
+		if _, sensitive := f.SensitiveParams[name]; !sensitive {
+			t.Says = append(t.Says, fmt.Sprint(v))
+		}
+	}
+	for _, i := range f.Instructions {
+		t.Instructions = append(t.Instructions, i.Text)
+		if r.trusted() {
+			t.Says = append(t.Says, i.Text)
+		}
+	}
+	for _, l := range f.Leases {
+		t.Leases = append(t.Leases, engine.LeaseSpec{Tool: l.Tool, Tier: l.Tier, Uses: l.Uses, TTL: l.TTL, When: l.When, ApprovedBy: "task " + f.Digest()})
+	}
+	l := f.Limits
+	t.Limits = engine.Limits{WallTime: l.WallTime, Steps: int(l.Steps), ToolCalls: int(l.ToolCalls), Tokens: l.Tokens,
+		IdenticalCalls: int(l.IdenticalCalls), CostUSD: l.CostUSD, BytesSent: l.BytesSent}
+	t.Output.Retries = f.Output.Retries
+	if f.Output.Retries == 0 {
+		t.Output.Retries = -1 // the file says never; the engine's zero is its default
+	}
+	if f.Output.Schema != nil {
+		text, err := f.Output.Schema.MarshalJSON()
+		if err != nil {
+			return t, fmt.Errorf("assembly: output.schema: %w", err)
+		}
+		t.Output.Schema = string(text)
+	}
+	return t, nil
+}
+
+// attended reports whether a person is there to answer.
+func (r *Run) attended() bool {
+	return r.opt.Approver != nil && (r.opt.Mode == "" || r.opt.Mode == "interactive") &&
+		(r.File.Approvals.Mode == "" || r.File.Approvals.Mode == "interactive")
+}
+
+// pauser leaves every question open.
+type pauser struct{}
+
+func (pauser) Approve(context.Context, bridge.Question) (bridge.Answer, error) {
+	return bridge.Answer{}, bridge.ErrPaused
+}
+
+// approver is who answers: the person who is there, nobody for now, or nobody at
+// all, which is no.
+func (r *Run) approver() bridge.Approver {
+	switch {
+	case r.attended():
+		return r.opt.Approver
+	case r.File.Approvals.Mode == "deny" || r.File.Approvals.OnAsk == "deny" || r.opt.OnAsk == "deny":
+		return nil
+	}
+	return pauser{}
+}
+
+// writeOutput puts the final value where the operator asked for it. The path is
+// his, not the model's, and it stays inside the workspace.
+func (r *Run) writeOutput(o engine.Outcome) error {
+	path := r.File.Output.File
+	s, _, err := workspace.Open(workspace.Config{Dir: r.dir, Writable: []string{path}, Protected: r.protected()})
+	if err != nil {
+		return fmt.Errorf("assembly: output.file: %w", err)
+	}
+	defer s.Close()
+	t, err := s.Resolve(path)
+	if err == nil {
+		err = s.WriteFile(t, append(o.Output, '\n'), workspace.Replace)
+	}
+	if err != nil {
+		return fmt.Errorf("assembly: output.file: %w", err)
+	}
+	return nil
+}

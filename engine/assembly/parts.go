@@ -1,0 +1,275 @@
+package assembly
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/egress"
+	"github.com/codeact-dev/codeact/bridge/hooks"
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/workspace"
+	"github.com/codeact-dev/codeact/engine/models"
+	"github.com/codeact-dev/codeact/engine/taskfile"
+	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// policies compiles the rules of the home, of the task and of the caller. There
+// is never a part of them: one bad rule refuses all.
+func (r *Run) policies() (*policy.Policy, error) {
+	var files []policy.File
+	var faults []error
+	for _, path := range slices.Concat(r.Home.Policies, r.File.Policies, r.opt.Policies) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("policy: %w", err))
+			continue
+		}
+		files = append(files, policy.File{Name: path, Data: data})
+	}
+	if err := strictyaml.Join(faults...); err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && len(r.File.PolicyParams) == 0 {
+		return nil, nil
+	}
+	return policy.Compile(r.File.PolicyParams, files...)
+}
+
+// bridge builds the adapter with every control that the files ask for.
+func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
+	f := r.File
+	ts, err := r.tools()
+	if err != nil {
+		return nil, err
+	}
+	r.Tools = ts
+	secrets, err := r.secrets()
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]string, len(secrets)+len(f.SensitiveParams))
+	for n, v := range secrets {
+		known[n] = v
+	}
+	for n, v := range f.SensitiveParams {
+		known[n] = v
+	}
+	redactor, err := scan.NewRedactor(scan.RedactorConfig{Secrets: known, Patterns: f.Redact.Patterns})
+	if err != nil {
+		return nil, err
+	}
+	client, err := egress.New(egress.Config{AllowPrivate: f.Security.PrivateIPs, Allow: r.Home.Security.AllowPrivate, AllowedDomains: f.Security.AllowedDomains})
+	if err != nil {
+		return nil, err
+	}
+	hs, err := r.hooks(ts)
+	if err != nil {
+		return nil, err
+	}
+	return bridge.New(bridge.Config{Tools: ts, Policy: r.Policy, Security: f.Security.Rules(), Hooks: hs, Approver: r.approver(), HTTP: client,
+		Secrets: lookup(secrets), Redactor: redactor, KeepSecrets: f.Security.ScanOutputs.Secrets == "off",
+		BlockSecrets: f.Security.ScanOutputs.Secrets == "block", Injection: injection[f.Security.ScanOutputs.Injection], Unmarked: f.Security.Unmarked,
+		MaxCalls: int(f.Limits.CallsPerStep), MaxOutput: int(f.Limits.OutputBytesPerCall), ApprovalTTL: f.Approvals.Timeout,
+		TaskTrusted: r.trusted(), TaskDigest: f.Digest(), Now: r.opt.Now})
+}
+
+var injection = map[string]bridge.InjectionMode{"off": bridge.InjectionOff, "warn": bridge.InjectionWarn, "block": bridge.InjectionBlock}
+
+func lookup(secrets map[string]string) func(string) (string, error) {
+	return func(name string) (string, error) {
+		v, ok := secrets[name]
+		if !ok {
+			return "", fmt.Errorf("no secret %s is declared in the task", name)
+		}
+		return v, nil
+	}
+}
+
+// secrets reads the values that the task names. Each one that is missing is named,
+// and what was tried.
+func (r *Run) secrets() (map[string]string, error) {
+	values := make(map[string]string)
+	var missing []string
+	for _, s := range r.File.Secrets {
+		v, err := r.secret(s)
+		if err != nil {
+			missing = append(missing, fmt.Sprintf("secret %s: %v", s.Name, err))
+		}
+		values[s.Name] = v
+	}
+	if missing != nil {
+		return nil, fmt.Errorf("%w: %s", ErrCredential, strings.Join(missing, "\n"))
+	}
+	return values, nil
+}
+
+func (r *Run) secret(s taskfile.Secret) (string, error) {
+	if s.File == "" {
+		name := s.Env
+		if name == "" {
+			name = s.Name
+		}
+		if v, ok := r.env(name); ok && v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment variable %s is not set", name)
+	}
+	info, err := os.Stat(s.File)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%s may be read by others: chmod 600 it", s.File)
+	}
+	data, err := os.ReadFile(s.File)
+	return strings.TrimRight(string(data), "\r\n"), err
+}
+
+func (r *Run) env(name string) (string, bool) {
+	if r.opt.Env == nil {
+		return "", false
+	}
+	return r.opt.Env(name)
+}
+
+// hooks compiles the commands of the home and of the task. One that can match no
+// tool is refused: it would never fire, and nobody would know.
+func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
+	var names []string
+	for _, t := range ts {
+		names = append(names, t.Name)
+	}
+	var hs []bridge.Hook
+	for _, from := range []struct {
+		file  string
+		hooks taskfile.Hooks
+	}{{"config.yaml", r.Home.Hooks}, {r.File.Path, r.File.Hooks}} {
+		list := commands(from.hooks)
+		if len(list) == 0 {
+			continue
+		}
+		set, err := hooks.Compile(list, r.dir)
+		if err != nil {
+			return nil, err
+		}
+		if from.file == r.File.Path {
+			for _, h := range set.Unmatched(names) {
+				return nil, fmt.Errorf("%s: hooks.%s: matcher %q fits none of this task's tools, so the hook would never run: the tools are %s",
+					from.file, h.Event, h.Matcher, strings.Join(names, ", "))
+			}
+		}
+		hs = append(hs, bridge.CommandHooks(set, ""))
+	}
+	return hs, nil
+}
+
+func commands(hs taskfile.Hooks) []hooks.Hook {
+	var list []hooks.Hook
+	for _, event := range wired {
+		for _, g := range hs[event] {
+			for _, c := range g.Hooks {
+				list = append(list, hooks.Hook{Event: event, Matcher: g.Matcher, Name: c.Name, Command: c.Command, Args: c.Args, Timeout: c.Timeout,
+					OnFailure: c.OnFailure, ReceivesSecrets: c.Receives == "secrets"})
+			}
+		}
+	}
+	return list
+}
+
+// protected is the files of this run that it may not change.
+func (r *Run) protected() []string {
+	list := []string{r.opt.Home}
+	if r.File.Path != "-" {
+		if abs, err := filepath.Abs(r.File.Path); err == nil {
+			list = append(list, abs)
+		}
+	}
+	for _, f := range r.File.Files {
+		list = append(list, filepath.Join(r.File.Dir, filepath.FromSlash(f.Path)))
+	}
+	return append(list, r.opt.Policies...)
+}
+
+// space opens the files of a run, with a spill directory of its own.
+func (r *Run) space(runID string) (*workspace.Space, error) {
+	w := r.File.Workspace
+	cfg := workspace.Config{Dir: r.dir, Writable: w.Writable, ReadDeny: w.ReadDeny, Untrusted: w.Untrusted, Protected: r.protected(),
+		SpillDir: filepath.Join(r.opt.Home, "spill", runID)}
+	if r.File.Workspace.Dir == "" && r.opt.Workspace == "" {
+		// The default directory is the run's own, inside the home.
+		cfg.Protected = slices.DeleteFunc(cfg.Protected, func(p string) bool { return p == r.opt.Home })
+	}
+	for _, x := range w.Read {
+		cfg.Read = append(cfg.Read, workspace.Extra{Name: x.As, Path: x.Path})
+	}
+	s, warnings, err := workspace.Open(cfg)
+	r.Warnings = append(r.Warnings, warnings...)
+	return s, err
+}
+
+// model builds who writes the code: the caller's choice, else the task's.
+func (r *Run) model() (models.Model, error) {
+	m := r.File.Model
+	if r.opt.Model != "" {
+		provider, name, ok := strings.Cut(r.opt.Model, "/")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("model %q: want provider/name[@baseURL], as anthropic/claude-sonnet-5", r.opt.Model)
+		}
+		name, base, _ := strings.Cut(name, "@")
+		m = taskfile.Model{Provider: provider, Name: name, BaseURL: base}
+		if provider == r.File.Model.Provider {
+			m.APIKeyEnv, m.Prices = r.File.Model.APIKeyEnv, r.File.Model.Prices
+		}
+	}
+	switch m.Provider {
+	case "":
+		return nil, r.File.Fault("$.model", "no model is named: give model.provider and model.name, or --model provider/name")
+	case "scripted":
+		if m.Script == nil {
+			return nil, errors.New("model scripted needs a script: give model.script in the task")
+		}
+		return models.NewScripted(steps(m.Script)), nil
+	}
+	return r.live(m)
+}
+
+func (r *Run) live(m taskfile.Model) (models.Model, error) {
+	cfg := models.Config{Provider: m.Provider, Name: m.Name, BaseURL: m.BaseURL}
+	if p := m.Prices; p != nil {
+		cfg.Prices = &models.Prices{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput}
+	}
+	variable := m.APIKeyEnv
+	if variable == "" {
+		variable = models.DefaultKeyEnv(m.Provider, m.BaseURL)
+	}
+	own := models.DefaultKeyEnv(m.Provider, m.BaseURL)
+	if variable != own && r.opt.Model == "" && !r.trusted() {
+		return nil, fmt.Errorf("%w: %s sends the value of the variable %s to %s, which only a trusted task may choose; to trust it, give --trust %s",
+			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())
+	}
+	cfg.Key, _ = r.env(variable)
+	if cfg.Key == "" && !models.KeyOptional(cfg) {
+		if variable == "" {
+			return nil, r.File.Fault("$.model.baseUrl", "no variable is known to hold the key of this server: give model.apiKeyEnv")
+		}
+		return nil, fmt.Errorf("%w: model %s/%s needs a key: set the environment variable %s", ErrCredential, m.Provider, m.Name, variable)
+	}
+	if r.File.Limits.CostUSD > 0 && m.Prices == nil {
+		return nil, r.File.Fault("$.limits.costUsd", "the price of %s is not known here, so the limit could not hold: give model.prices", m.Name)
+	}
+	return models.New(cfg)
+}
+
+func steps(s *taskfile.Script) []models.Step {
+	list := make([]models.Step, len(s.Steps))
+	for i, x := range s.Steps {
+		list[i] = models.Step{Text: x.Text, Code: x.Code, ExpectContains: x.Expect.Contains, ExpectTaint: x.Expect.Taint, Input: x.Usage.Input, Output: x.Usage.Output}
+	}
+	return list
+}

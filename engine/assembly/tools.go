@@ -1,0 +1,157 @@
+package assembly
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/tools"
+	"github.com/codeact-dev/codeact/engine/taskfile"
+	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// tools is what the task grants: built-in tools, then mock tools, each with the
+// operator's overrides. Overrides only add, and tiers only rise.
+func (r *Run) tools() ([]bridge.Tool, error) {
+	f := r.File
+	ts, err := tools.Builtin(f.Tools.Builtin...)
+	if err != nil {
+		return nil, f.Fault("$.tools.builtin", "%s", strings.TrimPrefix(err.Error(), "tools: "))
+	}
+	mocks, err := r.mocks()
+	if err != nil {
+		return nil, err
+	}
+	ts = append(ts, mocks...)
+	var faults []error
+	for name, o := range f.Tools.Overrides {
+		i := slices.IndexFunc(ts, func(t bridge.Tool) bool { return t.Name == name })
+		if i < 0 {
+			faults = append(faults, f.Fault("$.tools.overrides."+name, "there is no tool of this name in the task"))
+			continue
+		}
+		override(&ts[i], o)
+	}
+	for i := range ts {
+		ts[i].Sensitive = append(ts[i].Sensitive, redacted(ts[i].Sensitive, f.Redact.Params)...)
+	}
+	if r.opt.Mode == "plan" {
+		ts = slices.DeleteFunc(ts, func(t bridge.Tool) bool { return t.Tier != policy.Free })
+	}
+	return ts, strictyaml.Join(faults...)
+}
+
+// redacted writes the task's redact.params as sensitive names: a plain one is a
+// key at any depth.
+func redacted(have, params []string) []string {
+	var names []string
+	for _, p := range params {
+		if !strings.Contains(p, ".") {
+			p = "*." + p
+		}
+		if !slices.Contains(have, p) {
+			names = append(names, p)
+		}
+	}
+	return names
+}
+
+func override(t *bridge.Tool, o taskfile.Override) {
+	for _, c := range o.AddCapabilities {
+		t.Caps = t.Caps.Union(policy.Declare(c))
+	}
+	if o.Tier != nil {
+		t.Tier = t.Tier.Stricter(*o.Tier)
+	}
+	if o.RateLimit.Calls > 0 {
+		t.Rate = bridge.Rate{N: o.RateLimit.Calls, Per: o.RateLimit.Per}
+	}
+	t.Sensitive = union(t.Sensitive, o.SensitiveParams)
+	t.Destinations = union(t.Destinations, o.Destinations)
+	t.Paths = union(t.Paths, o.Paths)
+	t.URLs = union(t.URLs, o.URLs)
+	t.Labels = union(t.Labels, o.Labels)
+	t.Record.Directory = t.Record.Directory || o.Directory
+	t.Idempotent = t.Idempotent || o.Idempotent
+	if o.Record != nil {
+		t.Record.ID, t.Record.Title, t.Record.Metadata = o.Record.ID, o.Record.Title, o.Record.Metadata
+	}
+}
+
+func union(a, b []string) []string {
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(slices.Clip(a), s)
+		}
+	}
+	return a
+}
+
+// mocks builds the tools of tools.mock.
+func (r *Run) mocks() ([]bridge.Tool, error) {
+	m := r.File.Tools.Mock
+	if m == nil {
+		return nil, nil
+	}
+	var ts []bridge.Tool
+	var faults []error
+	sink := effects(m.Effects)
+	for _, t := range m.Tools {
+		schema := bridge.Schema{}
+		if t.Params != nil {
+			text, err := t.Params.MarshalJSON()
+			if err == nil {
+				schema, err = bridge.ParseSchema(text)
+			}
+			if err != nil {
+				faults = append(faults, fmt.Errorf("tools.mock: %s: %w", t.Name, err))
+				continue
+			}
+		}
+		b := bridge.Tool{Name: t.Name, Doc: t.Description, Params: schema, Tier: t.Tier, Caps: t.Capabilities, Destinations: t.Destinations,
+			Paths: t.Paths, URLs: t.URLs, Sensitive: t.Sensitive, Labels: t.Labels, Rate: bridge.Rate{N: t.Rate.Calls, Per: t.Rate.Per},
+			Idempotent: t.Idempotent, Record: policy.RecordSpec{Directory: t.Directory}}
+		if t.Record != nil {
+			b.Record.ID, b.Record.Title, b.Record.Metadata = t.Record.ID, t.Record.Title, t.Record.Metadata
+		}
+		effect := sink
+		if t.Effect != "append" {
+			effect = nil
+		}
+		ts = append(ts, tools.Mock(b, responses(t.Responses), effect))
+	}
+	return ts, strictyaml.Join(faults...)
+}
+
+func responses(list []taskfile.Response) []tools.MockResponse {
+	out := make([]tools.MockResponse, len(list))
+	for i, x := range list {
+		out[i] = tools.MockResponse{When: x.When, Value: x.Value, Error: x.Error, Local: !x.External, MediaType: x.MediaType, Times: x.Times}
+	}
+	return out
+}
+
+// effects appends the lines of mock effects to a file. Each is written at once.
+func effects(path string) func([]byte) error {
+	if path == "" {
+		return nil
+	}
+	var mu sync.Mutex
+	return func(line []byte) error {
+		mu.Lock()
+		defer mu.Unlock()
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if _, err := f.Write(line); err != nil {
+			f.Close()
+			return err
+		}
+		return f.Close()
+	}
+}

@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/leases"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// A Conversation is the fold of its events. Start makes one with an empty history
+// and Load one with the history of a trace; there is no other way, so that there
+// is none that has forgotten its taint. It is not safe for concurrent use.
+type Conversation struct {
+	id      string
+	started *RunStarted
+	state   *bridge.State
+	records map[string]*bridge.Record
+	learnt  map[string]policy.RecordSpec // by tool: how its results name things; not part of the trace
+	steps   []stepRecord
+	usage   Usage
+
+	calls        []*CallReport
+	byCall       map[string]*CallReport
+	denied       []Denial
+	approvals    []*ApprovalReport
+	blockedSends int
+	lessons      []LessonReport
+	askedAt      time.Time
+
+	failing  string // tool and argument hash of the last failed call
+	failures int    // how often in a row
+	over     *LimitError
+	ended    *RunCompleted
+	paused   *RunPaused
+}
+
+// A stepRecord is one step as the prompt and a rebuilt worker need it.
+type stepRecord struct {
+	n           int
+	reply       string
+	code        string
+	observation bridge.Content
+	ran, lost   bool
+}
+
+func newConversation(id string, records map[string]policy.RecordSpec) *Conversation {
+	return &Conversation{id: id, records: make(map[string]*bridge.Record), byCall: make(map[string]*CallReport), learnt: records,
+		state: &bridge.State{Leases: leases.NewBook(), Authority: policy.NewAuthority(policy.AuthorityConfig{}),
+			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool)}}
+}
+
+// ID is the run's.
+func (c *Conversation) ID() string { return c.id }
+
+// Held is what every tool returned in this conversation.
+func (c *Conversation) Held() policy.Taint { return c.state.Held }
+
+// Seen is what of it entered the model's context.
+func (c *Conversation) Seen() policy.Taint { return c.state.Seen }
+
+// record returns the record of a call, a new one if need be.
+func (c *Conversation) record(call string) *bridge.Record {
+	r := c.records[call]
+	if r == nil {
+		r = &bridge.Record{}
+		c.records[call] = r
+	}
+	return r
+}
+
+// apply folds one event into the conversation. It is the only thing that changes
+// one.
+func (c *Conversation) apply(e Event, at time.Time) error {
+	switch e := e.(type) {
+	case *RunStarted:
+		return c.applyStart(e)
+	case *StepStarted:
+		c.steps = append(c.steps, stepRecord{n: e.Step})
+	case *ModelCompleted:
+		c.usage = c.usage.add(e.Usage)
+		c.state.CostUSD = c.usage.CostUSD
+		c.step().reply = e.Text
+	case *CodeProposed:
+		c.step().code = e.Code
+	case *CallDecided:
+		c.applyDecided(&e.Decided)
+	case *ApprovalRequested:
+		c.applyAsked(&e.Question)
+	case *ApprovalResolved:
+		c.applyResolved(e)
+	case *LeaseGranted:
+		return c.state.Leases.Grant(e.Lease)
+	case *CallStarted:
+		return c.applyBegun(e.Begun)
+	case *CallCompleted:
+		c.applyOutcome(&e.Outcome)
+	case *StepCompleted:
+		s := c.step()
+		s.observation, s.ran, s.lost = bridge.Recorded(e.Observation), e.Ran, e.Lost
+		c.state.Seen = c.state.Seen.Join(e.Seen)
+	case *LessonProposed:
+		c.lessons = append(c.lessons, LessonReport{ID: e.ID, State: "proposed"})
+	case *RunPaused:
+		c.paused = e
+	case *RunCompleted:
+		c.ended = e
+	case *TaintChanged, *LimitWarning, *WorkerDied:
+		// They say what other events already did.
+	}
+	return nil
+}
+
+func (c *Conversation) step() *stepRecord {
+	if len(c.steps) == 0 {
+		c.steps = append(c.steps, stepRecord{})
+	}
+	return &c.steps[len(c.steps)-1]
+}
+
+func (c *Conversation) applyStart(e *RunStarted) error {
+	c.started = e
+	c.state.Authority = policy.NewAuthority(policy.AuthorityConfig{User: append([]string{e.Goal}, e.User...),
+		Destinations: e.Destinations, Identity: e.Identity})
+	for _, l := range e.Leases {
+		if err := c.state.Leases.Grant(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Conversation) applyDecided(d *bridge.Decided) {
+	r := c.record(d.Call)
+	r.Tool, r.ArgHash = d.Tool, d.ArgHash
+	report := c.byCall[d.Call]
+	if report == nil {
+		report = &CallReport{ID: d.Call, Step: c.step().n, Tool: d.Tool, Args: d.Args}
+		c.calls, c.byCall[d.Call] = append(c.calls, report), report
+	}
+	report.Decision, report.Gate, report.Rule = d.Decision.Verdict, d.Decision.Gate, d.Decision.Rule
+	if d.Decision.Verdict != policy.Deny {
+		return
+	}
+	r.Phase, r.Refusal = bridge.Refused, d
+	report.Error = d.Decision.Reason
+	c.failed(d.Tool, d.ArgHash)
+	if !d.Bad {
+		c.deny(d.Call, d.Tool, d.Decision, d.Gates)
+	}
+}
+
+// deny lists a refusal. Sends that the interlock blocked are counted once each,
+// whatever the other gates said.
+func (c *Conversation) deny(call, tool string, d policy.Decision, gates []policy.Decision) {
+	c.denied = append(c.denied, Denial{Call: call, Tool: tool, Gate: d.Gate, Rule: d.Rule, Reason: d.Reason})
+	for _, g := range gates {
+		if g.Gate == "interlock" && g.Verdict == policy.Deny {
+			c.blockedSends++
+			return
+		}
+	}
+}
+
+func (c *Conversation) applyAsked(q *bridge.Question) {
+	r := c.record(q.Call)
+	r.Phase, r.Question = bridge.Asking, q
+	c.approvals = append(c.approvals, &ApprovalReport{ID: q.ID, Call: q.Call, Tool: q.Tool, State: "pending", At: q.Asked})
+	if report := c.byCall[q.Call]; report != nil {
+		report.Asked = true
+	}
+}
+
+func (c *Conversation) applyResolved(e *ApprovalResolved) {
+	r := c.record(e.Call)
+	r.Answer = &e.Answer
+	c.state.Waited += e.Waited
+	state := "approved"
+	if !e.Yes {
+		state = "denied"
+		reason := e.Reason
+		if reason == "" {
+			reason = "a person said no"
+		}
+		c.deny(e.Call, r.Tool, policy.Decision{Gate: "approver", Reason: reason}, nil)
+		c.failed(r.Tool, r.ArgHash)
+		if report := c.byCall[e.Call]; report != nil {
+			report.Error = reason
+		}
+	}
+	for _, a := range c.approvals {
+		if a.Call == e.Call {
+			a.State = state
+		}
+	}
+}
+
+func (c *Conversation) applyBegun(b bridge.Begun) error {
+	r := c.record(b.Call)
+	r.Phase, r.Attempts = bridge.Running, b.Attempt
+	c.state.Calls++
+	c.state.BytesSent += int64(b.Sends)
+	c.state.Begun[b.Tool] = append(c.state.Begun[b.Tool], b.At)
+	if report := c.byCall[b.Call]; report != nil {
+		report.Executed = true
+	}
+	if b.Lease == "" {
+		return nil
+	}
+	return c.state.Leases.Spend(b.Lease, c.state.Active(b.At))
+}
+
+func (c *Conversation) applyOutcome(o *bridge.Outcome) {
+	r := c.record(o.Call)
+	r.Phase, r.Outcome = bridge.Ended, o
+	c.state.Held = c.state.Held.Join(o.Taint)
+	if o.Failed == "" && o.Hidden == "" {
+		c.state.Authority.Learn(o.Call, o.Tool, c.learnt[o.Tool], o.Value)
+		c.failing, c.failures = "", 0
+	} else {
+		c.failed(o.Tool, r.ArgHash)
+	}
+	for _, w := range o.Wrote {
+		if w.Untrusted {
+			c.state.Tainted[w.Path], c.state.Tainted[w.SHA256] = true, true
+		} else {
+			delete(c.state.Tainted, w.Path)
+		}
+	}
+	if report := c.byCall[o.Call]; report != nil {
+		report.External, report.Millis, report.Error = o.External, o.Millis, o.Failed
+	}
+}
+
+// failed counts failures in a row of one call, errors and refusals alike.
+func (c *Conversation) failed(tool, hash string) {
+	key := tool + "\x00" + hash
+	if key != c.failing {
+		c.failing, c.failures = key, 0
+	}
+	c.failures++
+	limit := c.limits().IdenticalCalls
+	if c.failures >= limit && c.over == nil {
+		c.over = &LimitError{Limit: "identicalCalls", Of: fmt.Sprint(limit),
+			Why: fmt.Sprintf("%s failed %d times in a row with the same arguments", tool, c.failures)}
+	}
+}
+
+func (c *Conversation) limits() Limits {
+	if c.started == nil {
+		return Limits{}.withDefaults()
+	}
+	return c.started.Limits.withDefaults()
+}
+
+// outcome is the report of the conversation as it stands.
+func (c *Conversation) outcome(trace string) Outcome {
+	o := Outcome{RunID: c.id, Trace: trace, Steps: len(c.steps), BlockedSends: c.blockedSends, Usage: c.usage, Output: json.RawMessage("null"),
+		Denied: append([]Denial{}, c.denied...), Calls: []CallReport{}, Approvals: []ApprovalReport{}, Lessons: append([]LessonReport{}, c.lessons...),
+		Taint: TaintReport{c.state.Held.Private(), c.state.Held.Untrusted(), c.state.Held.Unvouched()}}
+	for _, r := range c.calls {
+		o.Calls = append(o.Calls, *r)
+	}
+	for _, a := range c.approvals {
+		o.Approvals = append(o.Approvals, *a)
+	}
+	switch {
+	case c.ended != nil:
+		o.Status, o.Reason, o.ExitCode = c.ended.Status, c.ended.Reason, c.ended.ExitCode
+		if len(c.ended.Output) > 0 {
+			o.Output = c.ended.Output
+		}
+	case c.paused != nil:
+		o.Status, o.Reason, o.ExitCode = Paused, c.paused.Reason, Paused.ExitCode()
+	}
+	return o
+}
+
+// sourcesOf is the ids of the calls that refused or failed, for a lesson.
+func (c *Conversation) deniedCalls() (ids []string, text string) {
+	var names []string
+	for _, d := range c.denied {
+		ids = append(ids, d.Call)
+		names = append(names, fmt.Sprintf("%s was refused by %s", d.Tool, d.Gate))
+	}
+	return ids, strings.Join(names, "; ")
+}

@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/workspace"
+	"github.com/codeact-dev/codeact/engine/models"
+	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/interp"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// An Advisor recalls lessons for a goal. It may return nothing.
+type Advisor interface {
+	Advise(ctx context.Context, goal string) ([]Advice, error)
+}
+
+// A Config is what an engine works with. Model, Bridge, Interp and Store are
+// required.
+type Config struct {
+	Model  models.Model
+	Bridge *bridge.EffectBridgeAdapter
+	Interp *interp.Interp
+	Store  *store.Store
+
+	MaxOutputTokens int      // of one reply; 0 leaves it to the model's adapter
+	Temperature     *float64 // nil leaves it to the provider
+
+	// Space opens the files of a run; nil gives it none. The run closes them.
+	Space func(runID string) (*workspace.Space, error)
+
+	Advisor Advisor                 // nil recalls nothing
+	Observe func(Event, store.Line) // sees every event after it is in the trace; nil shows nobody
+	OnText  func(string)            // sees the model's reply as it arrives; nil shows nobody
+	Now     func() time.Time        // nil means time.Now
+}
+
+// An Engine runs tasks. It is safe for concurrent use, as far as its Observe is.
+type Engine struct{ cfg Config }
+
+// New checks cfg. Its error names everything that is missing.
+func New(cfg Config) (*Engine, error) {
+	var errs *multierror.Error
+	for name, missing := range map[string]bool{"Model": cfg.Model == nil, "Bridge": cfg.Bridge == nil, "Interp": cfg.Interp == nil, "Store": cfg.Store == nil} {
+		if missing {
+			errs = multierror.Append(errs, fmt.Errorf("engine: Config.%s is required", name))
+		}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Engine{cfg}, errs.ErrorOrNil()
+}
+
+// NewRunID returns a fresh id: the time, so that ids sort, and 48 random bits.
+func NewRunID(now time.Time) string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails: see crypto/rand
+	return now.UTC().Format("r20060102-150405-") + hex.EncodeToString(b[:])
+}
+
+// Run does the task in a new conversation. The Outcome says how it ended, also
+// when it failed; the error is for what kept a run from starting or its trace
+// from being written, and then nothing more was done.
+func (e *Engine) Run(ctx context.Context, t Task) (Outcome, error) {
+	if err := t.check(); err != nil {
+		return Outcome{}, err
+	}
+	r, err := e.start(ctx, t)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer r.close()
+	err = r.loop()
+	return r.outcome(r.trace.Path()), err
+}
+
+// A run is a conversation at work.
+type run struct {
+	*journal
+	e        *Engine
+	task     Task
+	ctx      context.Context // of this one Run call; a cause says which limit or signal ended it
+	cancel   context.CancelCauseFunc
+	space    *workspace.Space
+	session  *interp.Session
+	doors    bridge.Run
+	system   string
+	advice   []Advice
+	nudges   int
+	retries  int // left, for a final value that does not match
+	validate func(any) error
+}
+
+// start opens trace, files and interpreter, and writes the first event. On an
+// error it leaves nothing open.
+func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
+	now := e.cfg.Now()
+	id := NewRunID(now)
+	trace, err := e.cfg.Store.Create(id)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	r := &run{e: e, task: t, retries: t.Output.retries()}
+	r.journal = &journal{Conversation: newConversation(id, e.recordSpecs()), trace: trace, now: e.cfg.Now, observe: e.cfg.Observe, warned: map[string]bool{}}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	defer func() {
+		if err != nil {
+			r.close()
+		}
+	}()
+	if r.validate, err = validator(t.Output); err != nil {
+		return nil, err
+	}
+	if e.cfg.Space != nil {
+		if r.space, err = e.cfg.Space(id); err != nil {
+			return nil, fmt.Errorf("engine: workspace: %w", err)
+		}
+	}
+	if r.session, err = e.cfg.Interp.Session(r.ctx, e.cfg.Bridge.Signatures()); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	return r, r.open(now)
+}
+
+// open writes the first event and makes what every step needs.
+func (r *run) open(now time.Time) error {
+	e, t := r.e, r.task
+	var seed [32]byte
+	_, _ = rand.Read(seed[:])
+	marker := scan.NewMarker(seed[:])
+	key, err := e.cfg.Store.Key(r.id)
+	if err != nil {
+		return fmt.Errorf("engine: %w", err)
+	}
+	l := t.Limits.withDefaults()
+	if err := r.add(&RunStarted{Task: t.Name, Goal: t.Goal, User: t.Says, Destinations: t.Destinations, Identity: t.Identity, Labels: t.Labels,
+		Principal: t.Principal, Mode: mode(t.Attended), Model: e.cfg.Model.Name(), Limits: l, Leases: t.leases(now), Marker: marker.String(),
+		Tools: e.pins(), Security: e.cfg.Bridge.Security(), Policy: e.cfg.Bridge.PolicyDigest(), TaskDigest: t.Digest,
+		Sandbox: r.session.Sandbox(), Loosened: t.Loosened, Versions: t.Versions}, true); err != nil {
+		return err
+	}
+	r.doors = bridge.Run{ID: r.id, Attended: t.Attended, Session: policy.SessionView{ID: r.id, User: t.Principal}, Labels: t.Labels,
+		Space: r.space, Journal: r.journal, State: r.state, Marker: marker, Key: key}
+	r.clock = &stopwatch{left: l.WallTime, expire: func() {
+		r.cancel(&LimitError{Limit: "wallTime", Of: l.WallTime.String(), Why: "the run's active time is over"})
+	}}
+	r.clock.start()
+	r.system = briefing{task: t, tools: e.cfg.Bridge.Signatures(), views: e.cfg.Bridge.Tools(), limits: l, calls: e.cfg.Bridge.MaxCalls()}.system()
+	if e.cfg.Advisor != nil {
+		if r.advice, err = e.cfg.Advisor.Advise(r.ctx, t.Goal); err != nil {
+			return fmt.Errorf("engine: advice: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *run) close() {
+	r.cancel(nil)
+	r.clock.stop()
+	if r.session != nil {
+		r.session.Close()
+	}
+	if r.space != nil {
+		r.space.Close()
+	}
+	r.trace.Close()
+}
+
+func mode(attended bool) string {
+	if attended {
+		return "interactive"
+	}
+	return "unattended"
+}
+
+func (e *Engine) pins() []ToolPin {
+	var pins []ToolPin
+	for _, t := range e.cfg.Bridge.Tools() {
+		pins = append(pins, ToolPin{Name: t.Name, Tier: t.Tier, Capabilities: t.Caps, Pin: e.cfg.Bridge.Pin(t.Name)})
+	}
+	return pins
+}
+
+func (e *Engine) recordSpecs() map[string]policy.RecordSpec { return e.cfg.Bridge.RecordSpecs() }
+
+// errTrace is wrapped by every error of writing the trace.
+var errTrace = errors.New("the trace cannot be written")

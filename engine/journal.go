@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/leases"
+)
+
+// A journal is a conversation with its trace: what the bridge writes to. Every
+// event is appended first and folded then, so that what the conversation holds
+// stands in the trace.
+type journal struct {
+	*Conversation
+	trace   *store.Trace
+	now     func() time.Time
+	observe func(Event, store.Line) // nil shows nobody
+	warned  map[string]bool         // limits of which 80 % was said
+	clock   *stopwatch
+	fatal   error // the trace cannot be written
+}
+
+// add appends an event and folds it. durable asks for it to be on disk before add
+// returns.
+func (j *journal) add(e Event, durable bool) error {
+	if c, ok := e.(*CallCompleted); ok {
+		if err := c.pack(j.trace); err != nil {
+			return j.lost(err)
+		}
+	}
+	at := j.now()
+	line, err := j.trace.Append(e.event(), e, at, durable)
+	if err != nil {
+		return j.lost(err)
+	}
+	if err := j.apply(e, at); err != nil {
+		return err
+	}
+	if j.observe != nil {
+		j.observe(e, line)
+	}
+	return nil
+}
+
+// lost remembers that the trace cannot be written: the run may not go on, and its
+// end cannot be recorded either.
+func (j *journal) lost(err error) error {
+	j.fatal = fmt.Errorf("engine: %w: %w", errTrace, err)
+	return j.fatal
+}
+
+func (j *journal) Recorded(call string) bridge.Record {
+	if r := j.records[call]; r != nil {
+		return *r
+	}
+	return bridge.Record{}
+}
+
+// Decided appends what the gates said. A call that made the run hit its limit of
+// identical failures is the last one.
+func (j *journal) Decided(d bridge.Decided) error {
+	if j.over != nil {
+		return j.over
+	}
+	if err := j.add(&CallDecided{d}, false); err != nil {
+		return err
+	}
+	if j.over != nil {
+		return j.over
+	}
+	return nil
+}
+
+func (j *journal) Asked(q bridge.Question) error {
+	j.clock.stop()
+	return j.add(&ApprovalRequested{q}, true)
+}
+
+func (j *journal) Resolved(call string, a bridge.Answer) error {
+	j.clock.start()
+	return j.add(&ApprovalResolved{call, a}, true)
+}
+
+func (j *journal) Granted(l leases.Lease) error { return j.add(&LeaseGranted{l}, true) }
+
+// Begin is the spend of what the run may do at all.
+func (j *journal) Begin(b bridge.Begun) error {
+	l := j.limits()
+	switch {
+	case j.state.Calls >= l.ToolCalls:
+		return j.reached("toolCalls", fmt.Sprint(l.ToolCalls), "the run may not begin another call")
+	case l.BytesSent > 0 && j.state.BytesSent+int64(b.Sends) > l.BytesSent:
+		return j.reached("bytesSent", fmt.Sprint(l.BytesSent), fmt.Sprintf("%s would send %d bytes after %d", b.Tool, b.Sends, j.state.BytesSent))
+	}
+	if err := j.add(&CallStarted{b}, b.Durable); err != nil {
+		return err
+	}
+	return j.warn("toolCalls", float64(j.state.Calls), float64(l.ToolCalls))
+}
+
+func (j *journal) End(o bridge.Outcome) error {
+	before := j.state.Held
+	if err := j.add(&CallCompleted{Outcome: o}, false); err != nil {
+		return err
+	}
+	if before.Covers(j.state.Held) {
+		return nil
+	}
+	return j.add(&TaintChanged{Held: j.state.Held, By: o.Call}, false)
+}
+
+// reached ends the run at a limit: the first one is the reason.
+func (j *journal) reached(limit, of, why string) error {
+	if j.over == nil {
+		j.over = &LimitError{Limit: limit, Of: of, Why: why}
+	}
+	return j.over
+}
+
+// warn says once that 80 % of a limit is used.
+func (j *journal) warn(limit string, used, of float64) error {
+	if of == 0 || used < 0.8*of || j.warned[limit] {
+		return nil
+	}
+	j.warned[limit] = true
+	return j.add(&LimitWarning{Limit: limit, Used: fmt.Sprintf("%.6g", used), Of: fmt.Sprintf("%.6g", of)}, false)
+}
+
+// A stopwatch ends a run after so much active time. It stands still while a
+// person is waited for. It is used by one goroutine.
+type stopwatch struct {
+	left    time.Duration
+	since   time.Time
+	running bool
+	timer   *time.Timer
+	expire  func()
+}
+
+func (s *stopwatch) start() {
+	if s == nil || s.running {
+		return
+	}
+	s.running, s.since = true, time.Now()
+	s.timer = time.AfterFunc(s.left, s.expire)
+}
+
+func (s *stopwatch) stop() {
+	if s == nil || !s.running {
+		return
+	}
+	s.running = false
+	s.timer.Stop()
+	s.left -= time.Since(s.since)
+}

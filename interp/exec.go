@@ -1,0 +1,166 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"time"
+
+	"github.com/codeact-dev/codeact/interp/wire"
+)
+
+// execution is one block on its way. It believes nothing that the worker says.
+type execution struct {
+	*Session
+	ctx     context.Context // of this Exec
+	caller  Caller
+	id      uint64
+	calls   int
+	unwound error // the error of the call that ended the block, without its Unwind mark
+	clock   stopwatch
+	over    bool
+}
+
+func newExecution(ctx context.Context, s *Session, c Caller) *execution {
+	e := &execution{Session: s, ctx: ctx, caller: c, id: rand.Uint64()}
+	e.clock = stopwatch{left: s.limits.Wall, expire: func() { s.kill(wallError(s.limits)) }}
+	return e
+}
+
+// run sends the block and serves its calls until the worker says that it is done, or ends.
+func (e *execution) run(block string) (Result, error) {
+	stop := context.AfterFunc(e.ctx, func() { e.kill(context.Cause(e.ctx)) })
+	defer stop()
+	e.clock.start()
+	defer e.clock.stop()
+	defer func() { // a panic of the Caller must not leave a block half-way
+		if !e.over {
+			e.kill(ErrClosed)
+		}
+	}()
+	result, err := e.converse(block)
+	e.over = true
+	return result, err
+}
+
+func (e *execution) converse(block string) (Result, error) {
+	if err := e.proc.Conn().Send(wire.Block{ID: e.id, Source: block}); err != nil {
+		return Result{}, e.lost(err)
+	}
+	for {
+		f, err := e.proc.Conn().Receive()
+		if err != nil {
+			return Result{}, e.lost(err)
+		}
+		if f.Kind == wire.KindDone {
+			return e.finish(f)
+		}
+		var c wire.Call
+		if err := f.Decode(&c); err != nil {
+			return Result{}, e.lost(err)
+		}
+		reply, err := e.serve(c)
+		if err != nil {
+			return Result{}, err
+		}
+		if err := e.proc.Conn().Send(reply); err != nil {
+			return Result{}, e.lost(err)
+		}
+	}
+}
+
+// position is the form that an honest worker gives.
+var position = regexp.MustCompile(`^block(#[0-9]{1,9})?:[0-9]{1,9}:[0-9]{1,9}$`)
+
+// serve checks a call and passes it on, with the clock stopped. Its error ends the session.
+func (e *execution) serve(c wire.Call) (wire.Reply, error) {
+	args, err := wire.Plain(c.Args, e.limits.ArgBytes)
+	switch {
+	case e.unwound != nil:
+		return wire.Reply{}, e.lied("a call after the block was ended")
+	case c.Block != e.id:
+		return wire.Reply{}, e.lied("a call of another block")
+	case c.N != e.calls+1:
+		return wire.Reply{}, e.lied("call %d, want %d", c.N, e.calls+1)
+	case !e.tools[c.Tool]:
+		return wire.Reply{}, e.lied("a call of an unknown tool")
+	case c.Position != "" && !position.MatchString(c.Position):
+		return wire.Reply{}, e.lied("a malformed position")
+	case err != nil:
+		return wire.Reply{}, e.lied("arguments: %v", err)
+	}
+	e.calls = c.N
+	given, _ := args.(map[string]any)
+
+	e.clock.stop()
+	defer e.clock.start()
+	value, err := e.caller.Call(e.ctx, Call{Tool: c.Tool, Args: given, Position: c.Position, N: c.N})
+	return e.answer(c, value, err), nil
+}
+
+// answer turns what the Caller returned into a reply.
+func (e *execution) answer(c wire.Call, value any, err error) wire.Reply {
+	var unwind *unwindError
+	if errors.As(err, &unwind) {
+		e.unwound = unwind.err
+		return wire.Reply{N: c.N, Unwind: true}
+	}
+	if err == nil {
+		value, err = wire.Plain(value, e.limits.ResultBytes)
+		if err == nil {
+			return wire.Reply{N: c.N, Value: value}
+		}
+		err = fmt.Errorf("%s: result: %w; ask for less", c.Tool, err)
+	}
+	return wire.Reply{N: c.N, Failed: true, Error: wire.Clip(err.Error(), e.limits.ErrorBytes)}
+}
+
+// lied kills a worker that said what no honest worker says.
+func (e *execution) lied(format string, args ...any) error {
+	err := &BlockError{Err: ErrProtocol, Msg: fmt.Sprintf(format, args...)}
+	e.kill(err)
+	return e.lost(err)
+}
+
+// lost says why there will be no answer. The host's own reason comes first, then the wait status. An error that the
+// Caller has already unwound with stays in the chain: what it asks for (a pause, say) holds all the same.
+func (e *execution) lost(err error) error {
+	if isLie(err) {
+		return e.lied("%v", err)
+	}
+	e.dead.Store(true)
+	death := e.proc.Wait()
+	var out *BlockError
+	cause := e.cause.Load()
+	switch {
+	case cause == nil:
+		out = deathError(death, e.limits)
+	case !errors.As(*cause, &out):
+		out = &BlockError{Err: *cause, Msg: "the block was ended"}
+	}
+	if e.unwound != nil {
+		return &BlockError{Err: errors.Join(e.unwound, out.Err), Msg: out.Msg, Hint: out.Hint}
+	}
+	return out
+}
+
+// stopwatch measures the time of a block without that of its calls, and acts when it is used up. One goroutine uses it.
+type stopwatch struct {
+	left   time.Duration
+	expire func()
+	timer  *time.Timer
+	since  time.Time
+}
+
+func (w *stopwatch) start() {
+	w.since = time.Now()
+	w.timer = time.AfterFunc(w.left, w.expire)
+}
+
+func (w *stopwatch) stop() {
+	if w.timer.Stop() {
+		w.left -= time.Since(w.since)
+	}
+}

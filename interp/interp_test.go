@@ -1,0 +1,171 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	osexec "os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codeact-dev/codeact/interp/worker"
+)
+
+func TestNewReturnsEveryFault(t *testing.T) {
+	_, err := New(Config{Limits: Limits{Source: -1, CPU: time.Hour, Memory: 1}})
+	for _, want := range []string{"Source is -1", "CPU is 1h0m0s, want 1ms to 1m0s", "Memory is 1,", "call interp.MaybeWorker first thing in main"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+	if _, err := New(Config{Worker: []string{""}}); err == nil || !strings.Contains(err.Error(), "command is empty") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestMaybeWorkerReturnsInAHost(t *testing.T) {
+	defer maybeWorkerCalled.Store(false)
+	MaybeWorker()
+	in, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" && in.cfg.Worker[0] != "/proc/self/exe" {
+		t.Errorf("worker %q", in.cfg.Worker)
+	}
+}
+
+func TestAMissingFeatureFailsClosed(t *testing.T) {
+	in, err := New(Config{Worker: []string{workerPath}, Require: []string{"fds", "moat"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	if _, err := in.Session(t.Context(), nil); !errors.Is(err, ErrSandbox) || !strings.Contains(err.Error(), "moat") {
+		t.Errorf("got %v, want ErrSandbox", err)
+	}
+}
+
+func TestTheSandboxIsReported(t *testing.T) {
+	s := open(t, Config{Worker: []string{workerPath}})
+	if got := s.Sandbox(); !slices.Equal(got, worker.Features()) {
+		t.Errorf("got %q, want %q", got, worker.Features())
+	}
+}
+
+func TestAWorkerThatIsNoneSaysSo(t *testing.T) {
+	for _, command := range []string{"/no/such/program", "/bin/true"} {
+		in, err := New(Config{Worker: []string{command}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Session(t.Context(), nil); err == nil {
+			t.Errorf("%s: a session without a worker", command)
+		}
+		in.Close()
+	}
+}
+
+func TestASpareWorkerServesTheNextSession(t *testing.T) {
+	in, err := New(Config{Worker: []string{workerPath}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := in.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	spare := in.spare
+	second, err := in.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spare == nil || second.proc != spare || in.spare == spare {
+		t.Error("the second session must take the spare worker, and a new one must stand ready")
+	}
+	second.Close()
+	in.Close()
+	if _, err := in.Session(t.Context(), nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: got %v", err)
+	}
+	if r := mustExec(t, first, "1"); !r.HasValue {
+		t.Error("a session must outlive its Interp")
+	}
+}
+
+func TestADeadSpareIsReplaced(t *testing.T) {
+	in, err := New(Config{Worker: []string{workerPath}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	in.refill()
+	in.spare.Kill()
+	in.spare.Wait()
+	s, err := in.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+}
+
+func TestAStartThatIsCancelledLeavesNothing(t *testing.T) {
+	in, err := New(Config{Worker: []string{"/bin/sleep", "60"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := in.Session(ctx, nil); !errors.Is(err, context.Canceled) && !errors.Is(err, ErrWorkerCrash) {
+		t.Errorf("got %v, %v", s, err)
+	}
+}
+
+func TestToolsAreChecked(t *testing.T) {
+	in, err := New(Config{Unsafe: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = in.Session(t.Context(), []Signature{{Name: "a b"}, {Name: "print"}, {Name: "final"}, {Name: "if"}, {Name: "x"}, {Name: "x"},
+		{Name: "y", Params: []Param{{Name: "p", Type: "float"}, {Name: "p"}, {Name: ""}}}, {Name: "z", Params: make([]Param, 300)}})
+	for _, want := range []string{`"a b": not an identifier`, `"print": the name of a builtin`, `"final": the name of a builtin`, `"if": a word`,
+		`tool 5, "x": the name is taken`, `unknown type "float"`, `parameter 1, "p": the name is taken`, "300 parameters"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
+
+func TestTheWorkerProgramAloneRefuses(t *testing.T) {
+	if err := osexec.Command(workerPath).Run(); err == nil {
+		t.Error("started by hand it must fail")
+	}
+	if err := osexec.Command(workerPath, worker.Marker).Run(); err == nil {
+		t.Error("without its socket it must fail")
+	}
+}
+
+func BenchmarkWarmBlock(b *testing.B) {
+	s := open(b, Config{Worker: []string{workerPath}})
+	for b.Loop() {
+		if _, err := s.Exec(b.Context(), "x = 1", testCaller); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	s := open(b, Config{Worker: []string{workerPath}, Limits: Limits{Steps: 1 << 50, Wall: 10 * time.Minute, CPU: time.Minute}})
+	calls := 0
+	none := callerFunc(func(context.Context, Call) (any, error) { calls++; return "ok", nil })
+	for b.Loop() {
+		if _, err := s.Exec(b.Context(), "for i in range(100):\n  read('a/path', start=i, lines=20)", none); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
+}

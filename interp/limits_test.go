@@ -1,0 +1,155 @@
+package interp
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// deepTuple builds a tuple some millions deep within the step limit; each line ends in what then recurses over it.
+const deepTuple = "t = ()\nfor i in range(700000):\n  t = ((((((((t,),),),),),),),)\n"
+
+func TestEveryLimitHasItsError(t *testing.T) {
+	second := Limits{Wall: 20 * time.Second}
+	tests := []struct {
+		name, block string
+		limits      Limits
+		want        error
+		dead        bool
+	}{
+		{"source", strings.Repeat("#", 64<<10+1), Limits{}, ErrSource, false},
+		{"nesting in brackets", strings.Repeat("(", 101) + "1" + strings.Repeat(")", 101), Limits{}, ErrSource, false},
+		{"nesting past the parser", strings.Repeat("[", 5000), Limits{}, ErrSource, false},
+		{"nesting in a chain", "1" + strings.Repeat("-1", 200), Limits{}, ErrSource, false},
+		{"nesting in attributes", "x = 1\nx" + strings.Repeat(".b", 200), Limits{}, ErrSource, false},
+		{"nesting in calls", "x = 1\nx" + strings.Repeat("()", 200), Limits{}, ErrSource, false},
+		{"nesting in elif", "if 1:\n  pass\n" + strings.Repeat("elif 1:\n  pass\n", 200), Limits{}, ErrSource, false},
+		{"nesting in unary operators", strings.Repeat("-", 200) + "1", Limits{}, ErrSource, false},
+		{"nodes", "[" + strings.Repeat("1,", 20_001) + "]", Limits{}, ErrSource, false},
+		{"integer literal", strings.Repeat("9", 301), Limits{}, ErrSource, false},
+		{"syntax", "x = = 1", Limits{}, ErrSyntax, false},
+		{"not UTF-8", "x = '\xff'", Limits{}, ErrSyntax, false},
+		{"steps", "while True:\n  pass", Limits{Steps: 1000}, ErrSteps, false},
+		{"steps through attempt", "while True:\n  attempt(broken)", Limits{Steps: 1000}, ErrSteps, false},
+		{"runtime", "1 // 0", Limits{}, ErrRuntime, false},
+		{"recursion", "def f():\n  return f()\nf()", Limits{}, ErrRuntime, false},
+		{"final too big", "final('x' * 300000)", Limits{}, ErrRuntime, false},
+		{"argument too big", "echo('x' * 300000)", Limits{}, ErrRuntime, false},
+		{"allocation that panics", "list(range(1 << 62))", Limits{}, ErrMemory, false},
+		{"wall", "all(range(1, 1 << 62))", Limits{Wall: 300 * time.Millisecond}, ErrWall, true},
+		{"processor time", "all(range(1, 1 << 62))", Limits{CPU: time.Second, Wall: time.Minute}, ErrCPU, true},
+		{"memory", "[0] * ((1 << 30) - 1)", second, ErrMemory, true},
+		{"deep tuple as text", deepTuple + "str(t)", second, ErrMemory, true},
+		{"json bomb", "json.decode('[' * 20000000)", second, ErrMemory, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			// What the worker survives is tried in this process, where its code counts as covered.
+			s := open(t, Config{Worker: []string{workerPath}, Limits: tt.limits, Unsafe: !tt.dead})
+			_, err := exec(t, s, tt.block)
+			var be *BlockError
+			if !errors.Is(err, tt.want) || !errors.As(err, &be) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if text := err.Error(); len(text) > 4<<10 || !utf8.ValidString(text) {
+				t.Errorf("text of %d bytes", len(text))
+			}
+			if s.Dead() != tt.dead {
+				t.Errorf("dead is %v, want %v", s.Dead(), tt.dead)
+			}
+		})
+	}
+}
+
+func TestTheProcessorLimitIsForEachBlock(t *testing.T) {
+	s := open(t, Config{Worker: []string{workerPath}, Limits: Limits{CPU: time.Second, Steps: 1 << 40}})
+	for range 4 { // some 2 s together on the slowest machine that passes the first
+		mustExec(t, s, "for i in range(8000000):\n  pass")
+	}
+}
+
+func TestPrintIsCutAndSaysSo(t *testing.T) {
+	for name, block := range map[string]string{
+		"bytes": "print('é' * 100000)\nprint('more')",
+		"lines": "for i in range(2000):\n  print(i)",
+		"one":   "print('\\n' * 2000)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := mustExec(t, open(t, Config{Unsafe: true}), block)
+			text, marked := strings.CutSuffix(r.Printed, "\n[print output cut here: print less, or summarise before printing]\n")
+			if !r.Truncated || !marked || !utf8.ValidString(text) {
+				t.Fatalf("truncated %v, marked %v", r.Truncated, marked)
+			}
+			if len(text) > 64<<10 || strings.Count(text, "\n") > 1000 {
+				t.Errorf("%d bytes, %d lines", len(text), strings.Count(text, "\n"))
+			}
+		})
+	}
+}
+
+func TestErrorsAreCutWithTheirBacktrace(t *testing.T) {
+	s := open(t, Config{Unsafe: true})
+	_, err := exec(t, s, "def f():\n  fail('é' * 1000000)\ndef g():\n  f()\ng()")
+	text := err.Error()
+	if len(text) > 4<<10 || !utf8.ValidString(text) || !strings.Contains(text, "in g, line 4") {
+		t.Errorf("%d bytes: …%q", len(text), text[len(text)-80:])
+	}
+}
+
+func TestErrorsTellTheWriterWhatToDo(t *testing.T) {
+	tests := []struct{ block, want string }{
+		{"reed('x')", "undefined: reed (line 1) (did you mean read?)"},
+		{"read('x', strat=1)", `read: unknown argument "strat" (did you mean start?); usage: read(path, start=, lines=)`},
+		{"read()", `read: missing argument "path"; usage: read(path, start=, lines=)`},
+		{"read('x', 1, 2, 3)", "4 positional arguments, at most 3"},
+		{"read('x', path='y')", `argument "path" given twice`},
+		{"read(1)", `argument "path" is int, want string`},
+		{"read(None)", `argument "path" is NoneType, want string`},
+		{"attempt(len, x=1)", "attempt: the first argument is a builtin_function_or_method, want a tool"},
+		{"attempt()", "usage: attempt(tool, name=value, ...)"},
+		{"import os", "there is no import"},
+		{"try:\n  pass", "use r = attempt(tool, name=value)"},
+		{`print(f"a")`, "there are no f-strings"},
+		{"load('a', 'b')", "load is not available"},
+		{"\nread = 1", "line 2, column 1: cannot rebind read"},
+		{"def len(): pass", "cannot rebind len"},
+		{"for (a, [final]) in []: pass", "cannot rebind final"},
+		{"if True:\n  print += 1", "cannot rebind print"},
+		{"while False:\n  (json) = 1", "cannot rebind json"},
+		{"def f():\n  return f()\nf()", "recursion is not available"},
+		{"'a' + 1", "convert with str(x) first"},
+		{"break", "break not in a loop"},
+		{"x = 1\nreturn", "return statement not within a function (line 2)"},
+		{"nam", "undefined: nam (line 1)"},
+		{strings.Repeat("q", 50), "undefined: qqq"},
+		{"name = 1\nprint(nam, nome, zzzzzzzzzz)", "undefined: nam (line 2) (did you mean name?); undefined: nome (line 2) (did you mean name?); undefined: zzzzzzzzzz (line 2)"},
+		{"echo([x for x in [len] if x])", "at .value[0]: value cannot cross"},
+		{"echo(struct(a=len))", "at .value.a: value cannot cross"},
+		{"final({'é'[:1]: 1})", "at key: value cannot cross"},
+		{"echo({1: 2})", "a dict key is int, want string"},
+		{"echo([1, {'a': len}])", "at .value[1].a: value cannot cross"},
+		{"x = []; x.append(x); echo(x)", "the list contains itself"},
+		{"x = {}; x['a'] = x; echo(x)", "the dict contains itself"},
+		{"echo(float('nan'))", "not a finite number"},
+		{"echo(1 << 500 << 500 << 500 << 500 << 500 << 500 << 500 << 500 << 500)", "at most 4096"},
+		{"echo('é'[:1])", "not valid UTF-8"},
+		{"final(1, 2)", "final: got 2 arguments"},
+		{"x = [1]\nfor i in range(40): x = [x]\nfinal(x)", "nested deeper than 32"},
+	}
+	s := open(t, Config{Unsafe: true})
+	for _, tt := range tests {
+		if _, err := exec(t, s, tt.block); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q:\n got %v\nwant %s", tt.block, err, tt.want)
+		}
+	}
+}
+
+func TestLocalNamesMayShadow(t *testing.T) {
+	s := open(t, Config{Unsafe: true})
+	r := mustExec(t, s, "def f(read):\n  len = read\n  return len\n[read for read in [f(1)]]")
+	if !r.HasValue {
+		t.Error("no value")
+	}
+}

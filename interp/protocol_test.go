@@ -1,0 +1,218 @@
+package interp
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codeact-dev/codeact/interp/wire"
+	"github.com/codeact-dev/codeact/interp/worker"
+)
+
+// liar is a worker that the test speaks for.
+type liar struct {
+	conn   *wire.Conn
+	pipe   net.Conn
+	worker *wire.Conn
+	raw    net.Conn
+}
+
+func newLiar() *liar {
+	host, child := net.Pipe()
+	return &liar{wire.NewConn(host), host, wire.NewConn(child), child}
+}
+
+func (l *liar) Conn() *wire.Conn   { return l.conn }
+func (l *liar) Kill()              { l.pipe.Close() }
+func (l *liar) Wait() worker.Death { l.pipe.Close(); return worker.Death{} }
+
+// receive reads what the host sent.
+func (l *liar) receive(m wire.Message) {
+	if f, err := l.worker.Receive(); err == nil {
+		_ = f.Decode(m)
+	}
+}
+
+// raw frame: a length, a kind and a body as given.
+func frame(length uint32, kind wire.Kind, body ...byte) []byte {
+	return append(append(binary.BigEndian.AppendUint32(nil, length), byte(kind)), body...)
+}
+
+func TestEveryLieKillsTheWorker(t *testing.T) {
+	call := func(b wire.Block, n int, tool string) wire.Call {
+		return wire.Call{Block: b.ID, N: n, Tool: tool, Args: map[string]any{}}
+	}
+	deep := any(int64(1))
+	for range 34 {
+		deep = []any{deep}
+	}
+	send := func(m wire.Message) func(*liar, wire.Block) {
+		return func(l *liar, b wire.Block) { l.worker.Send(m) }
+	}
+	tests := map[string]func(*liar, wire.Block){
+		"unknown tool":     func(l *liar, b wire.Block) { l.worker.Send(call(b, 1, "rm")) },
+		"other block":      send(wire.Call{Block: 7, N: 1, Tool: "echo"}),
+		"number too high":  func(l *liar, b wire.Block) { l.worker.Send(call(b, 2, "echo")) },
+		"number zero":      func(l *liar, b wire.Block) { l.worker.Send(call(b, 0, "echo")) },
+		"number again":     func(l *liar, b wire.Block) { l.twice(call(b, 1, "echo"), call(b, 1, "echo")) },
+		"call after end":   func(l *liar, b wire.Block) { l.twice(call(b, 1, "pause"), call(b, 2, "echo")) },
+		"no end after end": func(l *liar, b wire.Block) { l.twice(call(b, 1, "pause"), wire.Done{Block: b.ID}) },
+		"position":         func(l *liar, b wire.Block) { c := call(b, 1, "echo"); c.Position = "x\nblock:1:1"; l.worker.Send(c) },
+		"argument size": func(l *liar, b wire.Block) {
+			c := call(b, 1, "echo")
+			c.Args["v"] = strings.Repeat("x", 256<<10)
+			l.worker.Send(c)
+		},
+		"argument depth": func(l *liar, b wire.Block) { c := call(b, 1, "echo"); c.Args["v"] = deep; l.worker.Send(c) },
+		"hello again":    send(wire.Hello{Version: wire.Version}),
+		"done elsewhere": send(wire.Done{Block: 7}),
+		"two outcomes": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Done{Block: b.ID, HasValue: true, Fault: &wire.Fault{Kind: wire.FaultRuntime}})
+		},
+		"hidden value":  func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, Value: int64(1)}) },
+		"unknown fault": func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, Fault: &wire.Fault{Kind: "x"}}) },
+		"false unwind": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Done{Block: b.ID, Fault: &wire.Fault{Kind: wire.FaultUnwind}})
+		},
+		"long print": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Done{Block: b.ID, Printed: strings.Repeat("x", 70<<10)})
+		},
+		"many warnings": func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, Warnings: make([]string, 99)}) },
+		"negative time": func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, CPU: -1}) },
+		"big final": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Done{Block: b.ID, HasFinal: true, Final: strings.Repeat("x", 300<<10)})
+		},
+		"deep value":     func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, HasValue: true, Value: deep}) },
+		"huge length":    func(l *liar, b wire.Block) { l.raw.Write(frame(1<<31, wire.KindDone)) },
+		"zero length":    func(l *liar, b wire.Block) { l.raw.Write(frame(0, wire.KindDone)) },
+		"not CBOR":       func(l *liar, b wire.Block) { l.raw.Write(frame(2, wire.KindDone, 0xff)) },
+		"unknown kind":   func(l *liar, b wire.Block) { l.raw.Write(frame(2, 99, 0xa0)) },
+		"duplicate keys": func(l *liar, b wire.Block) { l.raw.Write(frame(6, wire.KindDone, 0xa2, 1, 1, 1, 1)) },
+		"unknown field":  func(l *liar, b wire.Block) { l.raw.Write(frame(5, wire.KindDone, 0xa1, 24, 99, 1)) },
+		"indefinite map": func(l *liar, b wire.Block) { l.raw.Write(frame(3, wire.KindDone, 0xbf, 0xff)) },
+	}
+	for name, lie := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLiar()
+			defer l.raw.Close()
+			s := newSession(l, defaults(t), testTools)
+			go func() {
+				var b wire.Block
+				l.receive(&b)
+				lie(l, b)
+			}()
+			_, err := exec(t, s, "1")
+			if !errors.Is(err, ErrProtocol) || !s.Dead() {
+				t.Errorf("got %v, dead %v", err, s.Dead())
+			}
+			if strings.HasSuffix(name, "after end") && !errors.Is(err, errPaused) {
+				t.Errorf("got %v: the unwinding error is lost", err)
+			}
+		})
+	}
+}
+
+// twice sends a call, takes its reply and sends the next message.
+func (l *liar) twice(first, second wire.Message) {
+	l.worker.Send(first)
+	l.receive(&wire.Reply{})
+	l.worker.Send(second)
+}
+
+func defaults(t *testing.T) Limits {
+	t.Helper()
+	l, errs := Limits{}.WithDefaults()
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	return l
+}
+
+func TestAWorkerThatGoesAwayIsACrash(t *testing.T) {
+	for name, leave := range map[string]func(*liar, wire.Block){
+		"at once":      func(l *liar, _ wire.Block) { l.raw.Close() },
+		"in a frame":   func(l *liar, _ wire.Block) { l.raw.Write([]byte{0, 0}); l.raw.Close() },
+		"at the reply": func(l *liar, b wire.Block) { l.worker.Send(wire.Call{Block: b.ID, N: 1, Tool: "echo"}); l.raw.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLiar()
+			s := newSession(l, defaults(t), testTools)
+			go func() {
+				var b wire.Block
+				l.receive(&b)
+				leave(l, b)
+			}()
+			if _, err := exec(t, s, "1"); !errors.Is(err, ErrWorkerCrash) || !s.Dead() {
+				t.Errorf("got %v, dead %v", err, s.Dead())
+			}
+		})
+	}
+	l := newLiar()
+	l.raw.Close()
+	if _, err := exec(t, newSession(l, defaults(t), nil), "1"); !errors.Is(err, ErrWorkerCrash) {
+		t.Errorf("before the block: got %v", err)
+	}
+}
+
+func TestALateFrameIsALie(t *testing.T) {
+	l := newLiar()
+	defer l.raw.Close()
+	s := newSession(l, defaults(t), testTools)
+	go func() {
+		var b wire.Block
+		l.receive(&b)
+		l.worker.Send(wire.Done{Block: b.ID})
+		l.receive(&wire.Block{})
+		l.worker.Send(wire.Call{Block: b.ID, N: 1, Tool: "echo"}) // of the first block
+	}()
+	mustExec(t, s, "1")
+	if _, err := exec(t, s, "2"); !errors.Is(err, ErrProtocol) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheHandshakeFailsClosed(t *testing.T) {
+	honest := wire.Hello{Version: wire.Version, Held: []string{"fds"}, Missed: []string{"seccomp: not in this kernel"}}
+	tests := []struct {
+		name    string
+		require []string
+		speak   func(*liar)
+		want    error
+		text    string
+	}{
+		{"enough", []string{"fds"}, func(l *liar) { l.worker.Send(honest); l.receive(&wire.Open{}) }, nil, ""},
+		{"one is absent", []string{"fds", "landlock", "seccomp"}, func(l *liar) { l.worker.Send(honest) }, ErrSandbox, "[landlock seccomp: not in this kernel]"},
+		{"other version", nil, func(l *liar) { l.worker.Send(wire.Hello{Version: 99}) }, ErrWorkerCrash, "version 99"},
+		{"no hello", nil, func(l *liar) { l.worker.Send(wire.Done{}) }, wire.ErrMalformed, "got done, want hello"},
+		{"silence", nil, func(l *liar) { l.raw.Close() }, ErrWorkerCrash, ""},
+		{"gone before open", []string{}, func(l *liar) { l.worker.Send(honest); l.raw.Close() }, ErrWorkerCrash, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLiar()
+			defer l.raw.Close()
+			go func() {
+				l.receive(&wire.Setup{})
+				tt.speak(l)
+			}()
+			s := newSession(l, defaults(t), nil)
+			err := s.open(t.Context(), Config{Require: tt.require}, nil)
+			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("got %v, want %v with %q", err, tt.want, tt.text)
+			}
+		})
+	}
+}
+
+func TestTheStopwatchStops(t *testing.T) {
+	w := stopwatch{left: time.Hour, expire: func() { t.Error("expired") }}
+	w.start()
+	w.stop()
+	w.stop()
+	if w.left > time.Hour || w.left < 59*time.Minute {
+		t.Errorf("left %v", w.left)
+	}
+}

@@ -1,0 +1,166 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A record is an object in a tool's result.
+type record struct {
+	self   string            // what tells it from another record of the same title
+	ids    map[string]string // scalar fields, by name; the value in its id form
+	hasID  bool
+	idName string   // the declared field of the id; "" means the usual ones
+	titles []string // folded
+	meta   []string // id forms
+}
+
+// records are the objects in all results of a conversation.
+type records struct {
+	byTitle map[string][]*record
+	byValue map[string][]*record // by every scalar and metadata value
+	count   int
+	full    bool
+}
+
+func newRecords() records {
+	return records{byTitle: make(map[string][]*record), byValue: make(map[string][]*record)}
+}
+
+func (rs *records) add(r *record) {
+	if len(r.titles) == 0 {
+		return
+	}
+	if rs.count == maxRecords {
+		rs.full = true
+		return
+	}
+	rs.count++
+	for _, t := range r.titles {
+		rs.byTitle[t] = append(rs.byTitle[t], r)
+	}
+	seen := make(map[string]bool)
+	for _, k := range slices.Concat(slices.Sorted(maps.Values(r.ids)), r.meta) {
+		if !seen[k] {
+			seen[k] = true
+			rs.byValue[k] = append(rs.byValue[k], r)
+		}
+	}
+}
+
+// name reports whether t is named by rule 4, as the id of a record whose title
+// the user wrote, or by rule 5, as metadata of such a record.
+func (rs *records) name(user *wording, param string, t term) bool {
+	k := t.id()
+	if k == "" || rs.full {
+		return false
+	}
+	for _, r := range rs.byValue[k] {
+		for _, title := range r.titles {
+			if r.identifies(param, k) && rs.only(title) && rs.written(user, title, false) ||
+				rs.inMetadata(title, k) && rs.only(title) && rs.written(user, title, true) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// identifies reports whether value k is the record's id, or stands in the field
+// that has the parameter's name.
+func (r *record) identifies(param, k string) bool {
+	for n, v := range r.ids {
+		if v == k && (isIDField(n, r.idName) || r.idName == "" && n == snake(param)) {
+			return true
+		}
+	}
+	return false
+}
+
+// only reports whether all records with the title are one and the same.
+func (rs *records) only(title string) bool {
+	of := rs.byTitle[title]
+	return !slices.ContainsFunc(of, func(r *record) bool { return r.self != of[0].self })
+}
+
+// inMetadata reports whether k is metadata of every sight of the record that has
+// any metadata: a later sight can take away, and never adds.
+func (rs *records) inMetadata(title, k string) bool {
+	in := false
+	for _, r := range rs.byTitle[title] {
+		if len(r.meta) > 0 {
+			if !slices.Contains(r.meta, k) {
+				return false
+			}
+			in = true
+		}
+	}
+	return in
+}
+
+// written reports whether the user wrote the title, and not only as a part of a
+// longer title that is known too: 'Dinner' is not named by 'Dinner with Sam'.
+// With pointed a title of one word must also be pointed at.
+func (rs *records) written(user *wording, title string, pointed bool) bool {
+	for _, text := range user.texts {
+		for from := 0; ; {
+			i, ok := findToken(text, title, from)
+			if !ok {
+				break
+			}
+			if !rs.inLonger(text, title, i) && (!pointed || pointedAt(text, i, i+len(title))) {
+				return true
+			}
+			from = i + len(title)
+		}
+	}
+	return false
+}
+
+func (rs *records) inLonger(text, title string, at int) bool {
+	for other := range rs.byTitle {
+		if len(other) <= len(title) || !strings.Contains(other, title) {
+			continue
+		}
+		for from := 0; ; {
+			i, ok := findToken(text, other, from)
+			if !ok || i > at {
+				break
+			}
+			if at+len(title) <= i+len(other) {
+				return true
+			}
+			from = i + len(other)
+		}
+	}
+	return false
+}
+
+// pointedAt reports whether text[i:j] reads as the title of something, and is not
+// just a word of the sentence: it is more than one word, in quotes, introduced
+// ("the mail about the invoice"), or followed by what it is ("the standup
+// meeting"). Else a mail with the subject "please" would name its sender.
+func pointedAt(text string, i, j int) bool {
+	if letters(text[i:j]) != utf8.RuneCountInString(text[i:j]) {
+		return true
+	}
+	if r, _ := utf8.DecodeLastRuneInString(text[:i]); opening(r) {
+		return true
+	}
+	if next := strings.Fields(text[j:]); len(next) > 0 && text[j] == ' ' && slices.Contains(allNouns, singular(strings.Trim(next[0], ".,;:!?"))) {
+		return true
+	}
+	before := strings.Fields(text[:i])
+	for k := len(before) - 1; k >= 0; k-- {
+		switch before[k] {
+		case "the", "a", "an", "my", "our", "your", "this", "that":
+			continue
+		case "about", "titled", "called", "named", "subject", "title", "subject:", "title:", "re:":
+			return true
+		}
+		return slices.Contains(allNouns, singular(before[k]))
+	}
+	return false
+}

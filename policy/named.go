@@ -1,0 +1,219 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// An UnnamedLeaf is one value that nobody named.
+type UnnamedLeaf struct {
+	Param string     `json:"param"` // with its place, as "recipients[0]"
+	Value string     `json:"value"`
+	Seen  []Sighting `json:"seen,omitempty"`
+	Near  string     `json:"near,omitempty"` // what the user wrote nearest to it
+}
+
+// Named applies the rule of named destinations: once the deciding context holds
+// untrusted or unvouched content, a call that sends or destroys may only aim at
+// what the user or the operator named. Everything else asks, or is denied where
+// the task says so.
+//
+// It does not look at what is sent, only at where it goes; that is for
+// [Interlock]. It is total, and changes nothing.
+func Named(r Request) Decision {
+	rule, leaves := r.unnamed()
+	if rule == "" {
+		return Allowed("named")
+	}
+	d := Decision{Verdict: Deny, Gate: "named", Rule: rule, Reason: r.namedReason(rule, leaves)}
+	if r.Security.Named == NamedAsk {
+		d.Verdict = Ask
+	}
+	for _, l := range leaves {
+		d.Values = append(d.Values, Value{Name: l.path, Value: shown(l.raw)})
+	}
+	return d
+}
+
+// Unnamed returns the values for which Named objects to r, each with the places
+// where it was seen. It is for the question that a person is asked.
+func (a *Authority) Unnamed(r Request) []UnnamedLeaf {
+	r.Authority = a
+	_, leaves := r.unnamed()
+	var out []UnnamedLeaf
+	for _, l := range leaves {
+		u := UnnamedLeaf{Param: l.path, Value: shown(l.raw), Seen: a.Where(l.raw)}
+		if a != nil {
+			u.Near = a.user.nearest(l.term)
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// An argLeaf is one value of an argument and where it stands.
+type argLeaf struct {
+	term
+	param, path string
+}
+
+// The rules of the gate named.
+const (
+	unnamedDestination = "unnamed-destination"
+	noDestination      = "no-destination"
+)
+
+// unnamed returns the rule that objects to r, "" for none, and the values it
+// objects to.
+func (r Request) unnamed() (string, []argLeaf) {
+	if !r.Tool.Caps.Has(ExternalSend) && !r.Tool.Caps.Has(Destructive) || r.Security.Named == NamedOff {
+		return "", nil
+	}
+	aimed := false
+	var bad []argLeaf
+	for _, p := range r.Tool.Destinations {
+		for _, l := range leavesOf(nil, p, p, r.Args[p]) {
+			if l.kind == neutralKind {
+				continue
+			}
+			aimed = true
+			if r.dirty(p) && !r.writable(p) && !r.Authority.names(r.Tool.Name, p, l.term, r.isID(p)) {
+				bad = append(bad, l)
+			}
+		}
+	}
+	switch {
+	case bad != nil:
+		return unnamedDestination, bad
+	case aimed:
+		return "", nil
+	}
+	return r.aimless()
+}
+
+// aimless judges a call without any destination. Nobody can have named its
+// target, so everything that it says must come from the user or be proven clean.
+// A call that says nothing at all asks: it may well mean "all of them".
+func (r Request) aimless() (string, []argLeaf) {
+	vouched := !exposed(r.Held) && !exposed(r.Turn)
+	var bad []argLeaf
+	for _, p := range slices.Sorted(maps.Keys(r.Args)) {
+		if !r.dirty(p) {
+			vouched = true
+			continue
+		}
+		for _, l := range leavesOf(nil, p, p, r.Args[p]) {
+			switch {
+			case !r.Authority.found(r.Tool.Name, p, l.term, r.isID(p)):
+				bad = append(bad, l)
+			case l.kind != neutralKind:
+				vouched = true
+			}
+		}
+	}
+	if bad != nil || !vouched {
+		return noDestination, bad
+	}
+	return "", nil
+}
+
+// dirty reports whether the label that decides about parameter p holds content
+// that the user does not vouch for: the proven label of the argument and of the
+// control flow, else everything that the conversation holds.
+func (r Request) dirty(p string) bool {
+	if a, proven := r.ArgTaint[p]; proven && !r.Security.Floor {
+		return exposed(a.Taint) || exposed(r.Control)
+	}
+	return exposed(r.Held) || exposed(r.Turn)
+}
+
+func exposed(t Taint) bool { return t.Untrusted() || t.Unvouched() }
+
+// writable reports whether every path in parameter p lies where the operator lets
+// the run write, which names it.
+func (r Request) writable(p string) bool {
+	paths := 0
+	for _, f := range r.Paths {
+		if f.Param == p {
+			if !f.Writable {
+				return false
+			}
+			paths++
+		}
+	}
+	return paths > 0 && paths >= len(leavesOf(nil, p, p, r.Args[p]))
+}
+
+func (r Request) isID(p string) bool { return IsIDParam(p, slices.Contains(r.Tool.IDs, p)) }
+
+// leavesOf appends the leaves of v. The keys of an object are leaves too where
+// they read as a target, as in {"a@example.com": "reader"}.
+func leavesOf(out []argLeaf, param, path string, v any) []argLeaf {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			out = leavesOf(out, param, fmt.Sprintf("%s[%d]", path, i), e)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if t := textTerm(strings.TrimSpace(k)); t.kind != plainKind && t.kind != neutralKind {
+				out = append(out, argLeaf{t, param, path + " key"})
+			}
+			out = leavesOf(out, param, path+"."+k, v[k])
+		}
+	default:
+		out = append(out, argLeaf{termOf(v), param, path})
+	}
+	return out
+}
+
+// maxListed is how many values a reason spells out.
+const maxListed = 3
+
+// namedReason says what nobody named, where it was seen, and what would name it.
+func (r Request) namedReason(rule string, leaves []argLeaf) string {
+	if len(leaves) == 0 {
+		return "after content was read that nobody vouches for, a call that says nothing of its target needs a yes: name the target, or ask the user"
+	}
+	var b strings.Builder
+	b.WriteString("after content was read that nobody vouches for, ")
+	for i, l := range leaves[:min(len(leaves), maxListed)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s = %q was named by nobody", l.path, shown(l.raw))
+		if calls := r.Authority.calls(l.raw); calls != "" {
+			b.WriteString(" (it stands in the result of " + calls + ")")
+		}
+	}
+	if n := len(leaves) - maxListed; n > 0 {
+		fmt.Fprintf(&b, "; and %d more", n)
+	}
+	if rule == noDestination {
+		b.WriteString("; the call has no destination, so its arguments must be the user's own words: ask the user")
+		return b.String()
+	}
+	b.WriteString("; it must be in the user's own words, or belong to a record whose title the user wrote: ask the user")
+	return b.String()
+}
+
+// calls lists the ids of the calls in whose results a value stands.
+func (a *Authority) calls(raw string) string {
+	var ids []string
+	for _, s := range a.Where(raw) {
+		ids = append(ids, s.Call)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// maxShown bounds a value in a reason, in bytes.
+const maxShown = 200
+
+func shown(s string) string {
+	if len(s) <= maxShown {
+		return visible(s)
+	}
+	return visible(s[:maxShown]) + "…"
+}
