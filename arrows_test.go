@@ -1,0 +1,245 @@
+package codeact_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/codeact-dev/codeact/"
+
+// arrows lists, for every package, which packages of ours it may import. A package
+// that is not here is not on the plan.
+var arrows = map[string][]string{
+	"":       {},
+	"policy": {},
+	"leases": {"policy"},
+
+	"interp":                     {"interp/wire", "interp/worker"},
+	"interp/wire":                {},
+	"interp/worker":              {"interp/wire"},
+	"interp/flow":                {},
+	"interp/interptest":          {},
+	"interp/internal/workermain": {"interp"},
+
+	"bridge":            {"policy", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress"},
+	"bridge/plain":      {},
+	"bridge/scan":       {},
+	"bridge/htmltext":   {},
+	"bridge/hooks":      {},
+	"bridge/workspace":  {},
+	"bridge/egress":     {},
+	"bridge/tools":      {"bridge", "bridge/egress", "bridge/plain", "leases", "policy"},
+	"bridge/bridgetest": {"bridge", "bridge/scan", "leases", "policy"},
+
+	"engine":        {"policy", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
+	"engine/models": {},
+	"engine/store":  {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
+	"engine/taskfile": {
+		"policy", "engine/taskfile/strictyaml",
+	},
+	"engine/taskfile/strictyaml": {},
+	"engine/assembly": {
+		"policy", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
+		"engine", "engine/models", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
+	},
+
+	"cmd/codeact": {"policy", "interp", "bridge", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/store", "engine/taskfile"},
+}
+
+// exits lists every way to the world, and why the package has it. Whoever is not
+// here computes and nothing else.
+var exits = map[string]map[string]string{
+	"policy": {"net/netip": "reads addresses in rules; it dials nothing"},
+	"interp": {"os": "the path of this program, for its workers", "net": "a pipe in memory, for Unsafe"},
+	"interp/worker": {
+		"os": "the worker's socket and exit", "os/exec": "starts workers", "syscall": "their attributes",
+		"golang.org/x/sys/unix": "confines them", "unsafe": "one sigaction that Go has no call for",
+	},
+	"interp/internal/workermain": {"os": "its exit"},
+	"interp/interptest":          {"os": "a directory for the built worker", "os/exec": "builds it"},
+	"bridge/workspace":           {"os": "the files of a run", "syscall": "names of errors", "golang.org/x/sys/unix": "openat2"},
+	"bridge/egress":              {"net": "dials checked addresses", "net/http": "the one client of tools", "net/netip": "judges addresses", "syscall": "looks at the address once more at connect"},
+	"bridge/hooks":               {"os": "looks whether a hook can run", "os/exec": "runs hooks", "syscall": "ends their process groups"},
+	"engine/models":              {"net": "tells loopback from the rest", "net/http": "asks models"},
+	"engine/store":               {},
+	"engine/taskfile":            {"os": "task files and what they name"},
+	"engine/assembly":            {"os": "policies, secrets and the list of trusted tasks"},
+	"cmd/codeact": {
+		"os": "the program's own surroundings", "os/signal": "interrupts", "os/user": "who runs it", "syscall": "names of signals",
+		"golang.org/x/sys/unix": "drops keys typed before a question",
+	},
+}
+
+// worldly are the imports by which Go code reaches the world, or gets around its
+// types.
+var worldly = []string{"os", "os/exec", "os/signal", "os/user", "net", "net/http", "net/netip", "syscall", "plugin", "unsafe",
+	"golang.org/x/sys/unix", "golang.org/x/sys/windows", "database/sql"}
+
+// owners are the packages that alone may import a library, so that its types stay
+// out of our interfaces.
+var owners = map[string][]string{
+	"cel.dev/cel-go":                         {"policy"},
+	"go.starlark.net":                        {"interp", "interp/worker", "interp/wire", "interp/flow", "engine/taskfile", "cmd/codeact"},
+	"github.com/anthropics/anthropic-sdk-go": {"engine/models"},
+	"github.com/sashabaranov/go-openai":      {"engine/models"},
+	"github.com/goccy/go-yaml":               {"policy", "engine/taskfile/strictyaml"},
+	"github.com/spf13/cobra":                 {"cmd/codeact"},
+}
+
+// source is one file that is not a test.
+type source struct {
+	path, pkg string
+	file      *ast.File
+}
+
+// sources reads the code itself rather than asking the go command: the test cache
+// notices the files that a test opened, not what a command has read.
+func sources(t *testing.T) []source {
+	t.Helper()
+	var list []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || path != "." && strings.HasPrefix(d.Name(), ".")) {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		pkg := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), ".")
+		list = append(list, source{path, pkg, f})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func imports(f *ast.File) []string {
+	var list []string
+	for _, i := range f.Imports {
+		if path, err := strconv.Unquote(i.Path.Value); err == nil {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+func TestArrows(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		allowed, known := arrows[s.pkg]
+		if !known {
+			t.Errorf("%s: package %s is not on the plan", s.path, s.pkg)
+		}
+		seen[s.pkg] = true
+		for _, path := range imports(s.file) {
+			if to, ours := strings.CutPrefix(path, module); ours && !slices.Contains(allowed, to) {
+				t.Errorf("%s: %s must not import %s", s.path, s.pkg, to)
+			}
+		}
+	}
+	for pkg := range arrows {
+		if !seen[pkg] && pkg != "interp/flow" {
+			t.Errorf("the plan has a package %s that is not there", pkg)
+		}
+	}
+}
+
+func TestExitsToTheWorld(t *testing.T) {
+	used := map[string]bool{}
+	for _, s := range sources(t) {
+		for _, path := range imports(s.file) {
+			if !slices.Contains(worldly, path) {
+				continue
+			}
+			used[s.pkg+" "+path] = true
+			if exits[s.pkg][path] == "" {
+				t.Errorf("%s: %s must not import %s: what it needs comes from a Permit or from cmd", s.path, s.pkg, path)
+			}
+		}
+	}
+	for pkg, paths := range exits {
+		for path := range paths {
+			if !used[pkg+" "+path] {
+				t.Errorf("%s no longer imports %s: take it off the list", pkg, path)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayWithTheirOwners(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, path := range imports(s.file) {
+			for library, pkgs := range owners {
+				if strings.HasPrefix(path, library) && !slices.Contains(pkgs, s.pkg) {
+					t.Errorf("%s: %s must not import %s: only %v may", s.path, s.pkg, path, pkgs)
+				}
+			}
+		}
+	}
+}
+
+// A tool runs on one line, and on no other.
+func TestToolRunIsCalledOnOneLine(t *testing.T) {
+	var found []string
+	for _, s := range sources(t) {
+		if !slices.Contains(imports(s.file), module+"bridge") && s.pkg != "bridge" {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Run" {
+				return true
+			}
+			if on, ok := sel.X.(*ast.SelectorExpr); ok && on.Sel.Name == "tool" || isTool(sel.X) {
+				found = append(found, s.path)
+			}
+			return true
+		})
+	}
+	if !slices.Equal(found, []string{filepath.Join("bridge", "door.go")}) {
+		t.Errorf("Tool.Run is called in %v, want once, in bridge/door.go", found)
+	}
+}
+
+// isTool reports whether an expression is named as tools are: t, tool, b.
+func isTool(x ast.Expr) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && slices.Contains([]string{"tool", "t"}, id.Name)
+}
+
+// The boundary is what a reviewer must read: policy, leases and bridge's root.
+// DECISIONS keeps it to 3,500 lines of code, bridge's own part to 1,500.
+func TestHouseSizes(t *testing.T) {
+	lines := map[string]int{}
+	for _, s := range sources(t) {
+		data, err := os.ReadFile(s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := strings.Count(string(data), "\n")
+		if lines[s.pkg] += n; n > 600 {
+			t.Errorf("%s has %d lines: split it", s.path, n)
+		}
+	}
+	t.Logf("policy %d, leases %d, bridge %d lines", lines["policy"], lines["leases"], lines["bridge"])
+}
