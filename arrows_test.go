@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 
 	"engine":        {"policy", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
 	"engine/models": {},
-	"engine/store":  {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
+	"engine/store":  {},
 	"engine/taskfile": {
 		"policy", "engine/taskfile/strictyaml",
 	},
@@ -69,7 +69,7 @@ var exits = map[string]map[string]string{
 	"bridge/egress":              {"net": "dials checked addresses", "net/http": "the one client of tools", "net/netip": "judges addresses", "syscall": "looks at the address once more at connect"},
 	"bridge/hooks":               {"os": "looks whether a hook can run", "os/exec": "runs hooks", "syscall": "ends their process groups"},
 	"engine/models":              {"net": "tells loopback from the rest", "net/http": "asks models"},
-	"engine/store":               {},
+	"engine/store":               {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
 	"engine/taskfile":            {"os": "task files and what they name"},
 	"engine/assembly":            {"os": "policies, secrets and the list of trusted tasks"},
 	"cmd/codeact": {

@@ -34,7 +34,7 @@ type Question struct {
 	Diff         string            `json:"diff,omitempty"`
 	Unknown      bool              `json:"unknown,omitempty"` // an earlier attempt began and its outcome is not known
 	Lease        string            `json:"lease,omitempty"`   // what a lease would cover; "" when none is offered
-	Digest       string            `json:"digest"`            // SHA-256 over arguments, tool and policy
+	Digest       string            `json:"digest"`            // SHA-256 over all that a yes is bound to: arguments, files, diff, tool, policy, asking gates
 	Asked        time.Time         `json:"asked"`
 	Expires      time.Time         `json:"expires"`
 }
@@ -64,7 +64,8 @@ type Answer struct {
 	Scope  Scope         `json:"scope,omitempty"`
 	By     string        `json:"by,omitempty"`
 	Reason string        `json:"reason,omitempty"`
-	Digest string        `json:"digest"` // of the question that was answered
+	Rule   string        `json:"rule,omitempty"` // why the bridge said no by itself: question, stale, expired, lease-ended; else ""
+	Digest string        `json:"digest"`         // of the question that was answered
 	At     time.Time     `json:"at"`
 	Waited time.Duration `json:"waited,omitempty"`
 }

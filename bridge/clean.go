@@ -1,10 +1,14 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/codeact-dev/codeact/bridge/htmltext"
 	"github.com/codeact-dev/codeact/bridge/plain"
@@ -84,15 +88,16 @@ func (p *passage) suspect(context.Context) error {
 		return nil
 	}
 	var s Suspicion
-	look := func(text string) string {
+	look := func(text string) {
 		r := scan.Injection(text)
 		s.Score = max(s.Score, r.Score)
 		for _, h := range r.Hits {
-			s.Rules = append(s.Rules, h.Rule)
+			if !slices.Contains(s.Rules, h.Rule) {
+				s.Rules = append(s.Rules, h.Rule)
+			}
 		}
-		return text
 	}
-	mapText(p.outcome.Value, look)
+	eachText(p.outcome.Value, look)
 	look(p.outcome.Failed)
 	if s.Score < scan.Suspicious {
 		return nil
@@ -111,26 +116,45 @@ func (p *passage) reveal(context.Context) error {
 	return nil
 }
 
-// after lets hooks see the result. They may hide or shorten it; nothing that they
-// do touches its labels.
+// after lets hooks see the result. They may hide it, show something else instead,
+// or end the run; nothing that they do touches its labels.
 func (p *passage) after(ctx context.Context) error {
-	if len(p.b.cfg.Hooks) == 0 {
-		return nil
-	}
 	o := &p.outcome
 	for _, h := range p.b.cfg.Hooks {
-		r := h.After(ctx, p.hookCall(), HookOutput{Value: o.Value, Failed: o.Failed, External: o.External})
-		switch {
+		r := h.After(ctx, p.hookCall(), HookOutput{Value: o.Value, Failed: o.Failed, External: o.External, Took: time.Duration(o.Millis) * time.Millisecond})
+		for _, n := range r.Notes {
+			o.Notes = append(o.Notes, p.quote(n))
+		}
+		switch why := p.quote(r.Decision.Reason); {
 		case r.Stop:
-			p.hide(r.Decision.Reason)
-			p.stop = fmt.Errorf("%w: %s", ErrStopped, r.Decision.Reason)
-		case r.Decision.Verdict == policy.Deny:
-			p.hide(r.Decision.Reason)
-		case r.Replace:
-			o.Value, _ = p.b.cfg.Redactor.Value(scan.VisibleValue(r.Value))
+			o.Stop = cmp.Or(why, "no reason was given")
+			p.hide(o.Stop)
+		case r.Decision.Verdict != policy.Allow: // nobody can be asked about a result
+			p.hide(cmp.Or(why, "no reason was given"))
+		case r.Replace && o.Hidden == "":
+			p.replace(r.Value)
 		}
 	}
 	return nil
+}
+
+// replace shows a hook's value instead. It is cleaned as the result was.
+func (p *passage) replace(v any) {
+	if _, err := plain.Append(nil, v); err != nil {
+		p.hide(fmt.Sprintf("a hook put in its place what is not plain data: %v", err))
+		return
+	}
+	v, _ = p.b.cfg.Redactor.Value(v)
+	v = scan.VisibleValue(v)
+	if p.outcome.Failed == "" {
+		p.outcome.Value = v
+		return
+	}
+	text, isText := v.(string)
+	if !isText {
+		text, _ = plain.JSON(v)
+	}
+	p.outcome.Failed, _ = scan.HeadTail(text, maxError)
 }
 
 // spill bounds what the script gets. Long text is cut and stands whole in a file
@@ -138,10 +162,7 @@ func (p *passage) after(ctx context.Context) error {
 // the script expects, so it becomes an error that names the file.
 func (p *passage) spill(context.Context) error {
 	o := &p.outcome
-	text, err := plain.Append(nil, o.Value)
-	if err != nil {
-		return fmt.Errorf("bridge: %s: %w", p.tool.Name, err)
-	}
+	text, _ := plain.Append(nil, o.Value) // bound and replace let nothing else through
 	o.Bytes = len(text)
 	if len(text) <= p.b.cfg.MaxOutput {
 		return nil
@@ -168,36 +189,72 @@ func (p *passage) keep(text string) error {
 	if p.d.run.Space == nil {
 		return errors.New("this run has no files")
 	}
-	path, err := p.d.run.Space.Spill(strings.ReplaceAll(p.id, "/", "-")+".txt", []byte(text))
+	name := strings.ReplaceAll(p.id, "/", "-")
+	if n := p.record.Attempts; n > 0 {
+		name += fmt.Sprintf("-again-%d", n) // an earlier attempt may have left another text
+	}
+	path, err := p.d.run.Space.Spill(name+".txt", []byte(text))
 	p.outcome.Spill = path
 	return err
 }
 
-// mapText applies f to every text in plain data. It copies only what changes.
+// mapText applies f to every text in plain data, but for the keys of maps. It
+// copies only what changes.
 func mapText(v any, f func(string) string) any {
+	out, _ := mapped(v, f)
+	return out
+}
+
+func mapped(v any, f func(string) string) (_ any, changed bool) {
 	switch v := v.(type) {
 	case string:
-		return f(v)
+		out := f(v)
+		return out, out != v
+	case []byte:
+		if out := f(string(v)); out != string(v) {
+			return []byte(out), true
+		}
 	case []any:
-		return mapList(v, f)
+		out := v
+		for i, e := range v {
+			if to, c := mapped(e, f); c {
+				if !changed {
+					out, changed = slices.Clone(v), true
+				}
+				out[i] = to
+			}
+		}
+		return out, changed
 	case map[string]any:
-		return mapDict(v, f)
+		out := v
+		for k, e := range v {
+			if to, c := mapped(e, f); c {
+				if !changed {
+					out, changed = maps.Clone(v), true
+				}
+				out[k] = to
+			}
+		}
+		return out, changed
 	}
-	return v
+	return v, false
 }
 
-func mapList(l []any, f func(string) string) any {
-	out := make([]any, len(l))
-	for i, e := range l {
-		out[i] = mapText(e, f)
+// eachText calls f for every text in plain data, keys of maps too.
+func eachText(v any, f func(string)) {
+	switch v := v.(type) {
+	case string:
+		f(v)
+	case []byte:
+		f(string(v))
+	case []any:
+		for _, e := range v {
+			eachText(e, f)
+		}
+	case map[string]any:
+		for k, e := range v {
+			f(k)
+			eachText(e, f)
+		}
 	}
-	return out
-}
-
-func mapDict(m map[string]any, f func(string) string) any {
-	out := make(map[string]any, len(m))
-	for k, e := range m {
-		out[k] = mapText(e, f)
-	}
-	return out
 }

@@ -20,7 +20,7 @@ func (p *passage) facts(context.Context) policy.Decision {
 		for _, text := range texts(p.args[param]) {
 			t, err := p.resolve(text)
 			if err != nil {
-				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "path", Reason: fmt.Sprintf("%s: %v", param, err)})
+				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "path", Reason: p.misread(param, err)})
 				continue
 			}
 			p.targets[text] = t
@@ -33,12 +33,21 @@ func (p *passage) facts(context.Context) policy.Decision {
 			fact := policy.URLFact{Param: param, Raw: text, Scheme: u.Scheme, Host: u.Host, Port: u.Port, Path: u.Path, Userinfo: u.Userinfo}
 			if err != nil {
 				fact.Err = err.Error()
-				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "url", Reason: fmt.Sprintf("%s: %v", param, err)})
+				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "url", Reason: p.misread(param, err)})
 			}
 			p.req.URLs = append(p.req.URLs, fact)
 		}
 	}
 	return d
+}
+
+// misread says why an argument names nothing. Of one that is never shown it says
+// only which: the cause quotes parts of it.
+func (p *passage) misread(param string, cause error) string {
+	if p.covers(param) {
+		return param + ": it cannot be resolved"
+	}
+	return fmt.Sprintf("%s: %v", param, cause)
 }
 
 func (p *passage) resolve(path string) (workspace.Target, error) {
@@ -69,5 +78,6 @@ func texts(v any) []string {
 func (p *passage) hookCall() HookCall {
 	r := p.req
 	r.Args = p.shown()
+	r.Paths, r.URLs = p.shownFacts()
 	return HookCall{Run: p.d.run.ID, Step: p.d.step, Request: r, Secret: p.args, Gates: p.decisions, ArgHash: p.hash}
 }

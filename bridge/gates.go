@@ -1,13 +1,16 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/codeact-dev/codeact/bridge/plain"
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
@@ -45,20 +48,21 @@ var gates = []gate{
 // judge folds the gates' decisions. What a hook changed passes every gate again,
 // once.
 func (p *passage) judge(ctx context.Context) error {
-	p.decisions, p.bad = p.decisions[:0], false
-	if p.record.Phase == Running {
+	p.decisions, p.bad = make([]policy.Decision, 0, len(gates)+1), false
+	if p.record.Attempts > 0 {
 		p.decisions = append(p.decisions, p.unknownOutcome())
 	}
 	for _, g := range gates {
 		if p.without(g.name) || g.kind == last && policy.Narrow(p.decisions...).Verdict == policy.Deny {
 			continue
 		}
-		d := g.judge(p, ctx)
+		d := p.hear(ctx, g)
 		if d.Gate == "" {
 			d.Gate = g.name
 		}
 		p.decisions = append(p.decisions, d)
-		if p.bad = g.kind == readable && d.Verdict == policy.Deny; p.bad {
+		if g.kind == readable && d.Verdict == policy.Deny {
+			p.bad = d.Rule != panicked
 			break
 		}
 	}
@@ -68,6 +72,19 @@ func (p *passage) judge(ctx context.Context) error {
 	return p.decided()
 }
 
+// panicked is the rule of a gate that did not come to an end.
+const panicked = "panic"
+
+// hear lets one gate judge. One that panics denies.
+func (p *passage) hear(ctx context.Context, g gate) (d policy.Decision) {
+	defer func() {
+		if v := recover(); v != nil {
+			d = policy.Decision{Rule: panicked, Reason: fmt.Sprintf("the gate %s panicked: %v", g.name, v)}
+		}
+	}()
+	return g.judge(p, ctx)
+}
+
 // again starts the gates over with the arguments that a hook put in. Their
 // labels are the floor, which no argument's own label can be below, so the change
 // cannot lose taint.
@@ -75,21 +92,32 @@ func (p *passage) again(ctx context.Context) error {
 	args := p.changed
 	p.changed, p.rewritten = nil, true
 	if err := p.take(args); err != nil {
-		return err
+		return p.unreadable(err)
 	}
-	p.notes = append(p.notes, "a hook changed the arguments; every gate judged them again")
+	p.note("a hook changed the arguments; every gate judged them again")
 	return p.judge(ctx)
 }
 
+// note keeps a line for the trace, once.
+func (p *passage) note(text string) {
+	if text = p.quote(text); !slices.Contains(p.notes, text) {
+		p.notes = append(p.notes, text)
+	}
+}
+
 // decided appends the decision to the journal and ends a call that is refused.
+// Reasons may quote what a script or a third party wrote.
 func (p *passage) decided() error {
+	for i, d := range p.decisions {
+		p.decisions[i] = p.quoteDecision(d)
+	}
 	p.verdict = policy.Narrow(p.decisions...)
 	if p.verdict.Verdict == policy.Allow {
 		p.verdict = policy.Allowed("") // no one gate did it
 	}
-	d := Decided{Call: p.id, Tool: p.call.Tool, Args: p.shown(), ArgHash: p.hash, Position: p.call.Position,
-		Decision: p.verdict, Gates: slices.Clone(p.decisions), Notes: p.notes, Held: p.d.run.State.Held,
-		Paths: p.req.Paths, URLs: p.req.URLs, Lease: p.lease.ID, Bad: p.bad}
+	d := Decided{Call: p.id, Tool: p.call.Tool, Args: p.shown(), ArgHash: p.given, Position: scan.Line(p.call.Position, maxName),
+		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Lease: p.lease.ID, Bad: p.bad}
+	d.Paths, d.URLs = p.shownFacts()
 	if err := p.d.run.Journal.Decided(d); err != nil {
 		return interp.Unwind(err)
 	}
@@ -99,10 +127,16 @@ func (p *passage) decided() error {
 	if p.verdict.Verdict != policy.Deny {
 		return nil
 	}
+	return p.deny(p.verdict)
+}
+
+// deny ends a call that the gates refused. A block that does not heed its cap for
+// as many calls again ends with it.
+func (p *passage) deny(d policy.Decision) error {
 	if p.d.calls >= 2*p.b.cfg.MaxCalls {
-		return interp.Unwind(&CallError{p.id, p.call.Tool, p.verdict, ErrStepCalls})
+		return interp.Unwind(&CallError{p.id, p.call.Tool, d, ErrStepCalls})
 	}
-	return p.refused(p.verdict)
+	return p.refused(d)
 }
 
 func (p *passage) refused(d policy.Decision) error {
@@ -115,14 +149,22 @@ func (p *passage) refused(d policy.Decision) error {
 
 func (p *passage) registry(context.Context) policy.Decision {
 	if p.tool == nil {
-		p.tool = &Tool{Name: p.call.Tool, Run: func(context.Context, *Permit) (Output, error) { return Output{}, errNoRun }}
+		p.unknown = true
+		p.tool = &Tool{Name: p.call.Tool} // for the other gates; it has nothing to run
 		return policy.Decision{Reason: "there is no such tool; call one of the tools that are listed"}
 	}
 	return policy.Allowed("")
 }
 
+// errUnfit stands for what the validator says where it would quote a sensitive
+// value.
+var errUnfit = errors.New("the arguments do not fit the schema")
+
 func (p *passage) schema(context.Context) policy.Decision {
 	if err := p.tool.Params.validate(p.args); err != nil {
+		if p.masking() {
+			err = errUnfit
+		}
 		return policy.Decision{Reason: fmt.Sprintf("%v; the call is %s", err, p.tool.Signature())}
 	}
 	return policy.Allowed("")
@@ -143,8 +185,8 @@ func (p *passage) caps(context.Context) policy.Decision {
 // leased asks for what the tool's tier demands: nothing, a lease, or a person
 // every time. A lease never lowers a tier.
 func (p *passage) leased(context.Context) policy.Decision {
-	tier := p.tier()
-	l, err := p.peek(tier)
+	tier := p.level
+	l, err := p.peek(p.req.Now)
 	if err == nil {
 		p.lease = l
 		p.req.Lease = policy.LeaseView{ID: l.ID, UsesLeft: l.Uses, Expires: l.Expires, ApprovedBy: l.ApprovedBy}
@@ -163,8 +205,15 @@ func (p *passage) leased(context.Context) policy.Decision {
 	return policy.Allowed("")
 }
 
-func (p *passage) tier() policy.Tier {
-	tier := p.tool.Tier
+// tier is what the tool demands for these arguments. Nothing has judged them yet,
+// so Approval may well panic on them: then every call asks.
+func (p *passage) tier() (tier policy.Tier) {
+	defer func() {
+		if recover() != nil {
+			tier = policy.AlwaysAsk
+		}
+	}()
+	tier = p.tool.Tier
 	if p.tool.Approval != nil {
 		switch p.tool.Approval(p.args) {
 		case Never:
@@ -178,31 +227,35 @@ func (p *passage) tier() policy.Tier {
 }
 
 // peek finds the lease that this call would spend.
-func (p *passage) peek(tier policy.Tier) (leases.Lease, error) {
+func (p *passage) peek(now time.Time) (leases.Lease, error) {
 	s := p.d.run.State
-	return s.Leases.Peek(p.tool.Name, tier, s.Active(p.req.Now), p.fits)
+	return s.Leases.Peek(p.tool.Name, p.level, s.Active(now), p.fits)
 }
 
 func (p *passage) fits(l leases.Lease) bool {
 	return l.Binds(p.canonical) && (l.When == "" || p.holds(l.When))
 }
 
-// canonical is a parameter's value as leases are bound to it: a path as it was
-// resolved, so that two writings of one path are one.
+// canonical is a parameter's value as leases are bound to it, "" when it was not
+// given: paths as they were resolved, so that two writings of one path are one and
+// one writing of two files is two; what is sensitive by its keyed hash.
 func (p *passage) canonical(param string) string {
 	v, ok := p.args[param]
 	if !ok {
 		return ""
 	}
-	if path, isText := v.(string); isText && slices.Contains(p.tool.Paths, param) {
-		if t, ok := p.targets[path]; ok {
-			v = t.Rel
-		}
+	switch {
+	case p.covers(param):
+		v = p.masked[param]
+	case slices.Contains(p.tool.Paths, param):
+		v = mapText(v, func(path string) string {
+			if t, ok := p.targets[path]; ok {
+				return t.Rel
+			}
+			return path
+		})
 	}
-	text, err := plain.JSON(v)
-	if err != nil {
-		return ""
-	}
+	text, _ := plain.JSON(v) // it was canonical when it was taken
 	return text
 }
 
@@ -263,7 +316,7 @@ func (p *passage) rate(context.Context) policy.Decision {
 func (p *passage) rules(context.Context) policy.Decision {
 	d, notes := p.b.cfg.Policy.JudgeAll(p.req)
 	for _, n := range notes {
-		p.notes = append(p.notes, fmt.Sprintf("policy %s: %s %s: %s", n.Policy, n.Kind, n.Key, n.Text))
+		p.note(fmt.Sprintf("policy %s: %s %s: %s", n.Policy, n.Kind, n.Key, n.Text))
 	}
 	return d
 }
@@ -271,20 +324,17 @@ func (p *passage) rules(context.Context) policy.Decision {
 // hooks runs every hook, so that all reasons are known, and folds what they say.
 func (p *passage) hooks(ctx context.Context) policy.Decision {
 	d := policy.Allowed("")
-	c := p.hookCall()
 	for _, h := range p.b.cfg.Hooks {
-		r := h.Before(ctx, c)
-		p.notes = append(p.notes, r.Notes...)
+		r := h.Before(ctx, p.hookCall())
+		for _, n := range r.Notes {
+			p.note(n)
+		}
 		if r.Stop {
-			p.stop = fmt.Errorf("%w: %s", ErrStopped, r.Decision.Reason)
+			p.stop = fmt.Errorf("%w: %s", ErrStopped, p.quote(r.Decision.Reason))
 			r.Decision.Verdict = policy.Deny
 		}
 		if r.Args != nil && r.Decision.Verdict != policy.Deny {
-			if p.rewritten || p.changed != nil {
-				r.Decision = policy.Decision{Rule: "changed-twice", Reason: "a hook changed arguments that a hook had changed already"}
-			} else {
-				p.changed = r.Args
-			}
+			r.Decision = r.Decision.Narrow(p.change(p.meant(r.Args)))
 		}
 		d = d.Narrow(r.Decision)
 	}
@@ -295,6 +345,20 @@ func (p *passage) hooks(ctx context.Context) policy.Decision {
 		d.Gate = "hooks"
 	}
 	return d
+}
+
+// change keeps the arguments that a hook wants. Hooks may change a call once, or
+// two of them could change it for ever; the same arguments again are no change.
+func (p *passage) change(args map[string]any) policy.Decision {
+	text, err := plain.Append(nil, p.tool.Params.fill(args))
+	switch {
+	case err == nil && bytes.Equal(text, p.text):
+	case p.rewritten || p.changed != nil:
+		return policy.Decision{Rule: "changed-twice", Reason: "a hook changed arguments that a hook had changed already"}
+	default:
+		p.changed = args
+	}
+	return policy.Allowed("")
 }
 
 func (p *passage) unknownOutcome() policy.Decision {

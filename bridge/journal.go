@@ -26,7 +26,8 @@ type Journal interface {
 	// Asked appends a question, durably, before anyone is asked.
 	Asked(Question) error
 
-	// Resolved appends the answer to a question, durably, before it is acted on.
+	// Resolved appends the answer to a question, durably, before it is acted on;
+	// and the bridge's own no to a call that the gates let through.
 	Resolved(call string, a Answer) error
 
 	// Granted appends a lease that an answer gave.
@@ -109,6 +110,8 @@ type Outcome struct {
 	Injection *Suspicion     `json:"injection,omitempty"`
 	Wrote     []Written      `json:"wrote,omitempty"`
 	Hidden    string         `json:"hidden,omitempty"` // why a hook or a scan hid the value
+	Stop      string         `json:"stop,omitempty"`   // why a hook ends the run with this call
+	Notes     []string       `json:"notes,omitempty"`  // of hooks that saw the result
 	Millis    int64          `json:"ms"`
 }
 
@@ -138,6 +141,11 @@ type State struct {
 	CostUSD    float64
 	Waited     time.Duration   // spent waiting for people: lease time stands still
 	Tainted    map[string]bool // paths and SHA-256 sums of files written while third-party content was held
+
+	// Untrusted reports whether an earlier run wrote the content with this hex
+	// SHA-256 while it held third-party content; nil knows of no earlier run. It is
+	// no part of the fold: what it answered stands in the Outcome's taint.
+	Untrusted func(sha256 string) bool
 }
 
 // Active is the time of the lease clock: now, less what was spent waiting for

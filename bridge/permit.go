@@ -8,6 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
+	"math/big"
+	gopath "path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/codeact-dev/codeact/bridge/egress"
@@ -21,11 +26,18 @@ var (
 	errNoNetwork = errors.New("this run has no network")
 )
 
+// What a Root says that a tool acts on, rather than passes on. errors.Is finds them.
+var (
+	ErrNotFound = workspace.ErrNotFound // there is no such file
+	ErrPartial  = workspace.ErrPartial  // a walk left something out; it did all the rest
+)
+
 // A Permit is leave to perform one call. Only the bridge makes one; the zero
 // Permit has no arguments and no handles. It notes what a tool really touched,
 // so that a tool cannot forget to say it. It is not safe for concurrent use.
 type Permit struct {
-	id, key string
+	id      string
+	key     func() string // computed when a tool asks for it
 	args    map[string]any
 	now     time.Time
 	root    Root
@@ -42,7 +54,12 @@ func (p *Permit) Call() string { return p.id }
 
 // IdempotencyKey is the same every time this call is tried, for a tool whose
 // other side can tell two tries apart.
-func (p *Permit) IdempotencyKey() string { return p.key }
+func (p *Permit) IdempotencyKey() string {
+	if p.key == nil {
+		return "" // a preview sends nothing
+	}
+	return p.key()
+}
 
 // Now is the time of the call.
 func (p *Permit) Now() time.Time { return p.now }
@@ -56,13 +73,16 @@ func (p *Permit) Args() map[string]any { return p.args }
 // String returns a text argument, "" when it was not given.
 func (p *Permit) String(name string) string { s, _ := p.args[name].(string); return s }
 
-// Int returns an integer argument, or def when it was not given.
+// Int returns an integer argument, or def when it was not given. A number that is
+// out of reach is the nearest one that is not.
 func (p *Permit) Int(name string, def int) int {
 	switch n := p.args[name].(type) {
 	case int64:
 		return int(n)
 	case float64:
-		return int(n)
+		return int(max(math.MinInt32, min(n, math.MaxInt32)))
+	case *big.Int:
+		return n.Sign() * math.MaxInt
 	}
 	return def
 }
@@ -144,30 +164,45 @@ func (r *Root) read(t workspace.Target, limit int64) (data []byte, more bool, er
 	if int64(len(data)) > limit {
 		data, more = data[:limit], true
 	}
-	r.note(t, data)
+	r.note(t, r.thirdParty(data))
 	return data, more, nil
 }
 
-// note joins what reading a file brings in. A spilled result keeps the labels
-// that its call already brought.
-func (r *Root) note(t workspace.Target, data []byte) {
-	switch {
-	case t.Spill:
+// note joins what a file's name or content brings in. A spilled result keeps the
+// labels that its call already brought.
+func (r *Root) note(t workspace.Target, untrusted bool) {
+	if t.Spill {
 		return
-	case t.Untrusted || t.Extra || r.state.Tainted[t.Rel] || r.state.Tainted[digest(data)]:
+	}
+	if untrusted || t.Untrusted || r.state.Tainted[t.Rel] {
 		r.p.brought = r.p.brought.Join(policy.Tainted(policy.Untrusted, r.p.id))
 	}
 	r.p.brought = r.p.brought.Join(policy.Tainted(policy.Unvouched, r.p.id))
 }
 
-// List returns the entries of a directory, at most limit of them.
+// thirdParty reports whether this run or an earlier one wrote this content while
+// it held third-party content. Nothing is nobody's: the digest of an empty file
+// would mark every empty file. A part of a file has another digest, but no run
+// writes a file that is longer than what tools read of one.
+func (r *Root) thirdParty(data []byte) bool {
+	if len(data) == 0 {
+		return false
+	}
+	sum := digest(data)
+	return r.state.Tainted[sum] || r.state.Untrusted != nil && r.state.Untrusted(sum)
+}
+
+// List returns the entries of a directory, at most limit of them. Names are
+// content too: they bring in what the files that bear them would.
 func (r *Root) List(path string, limit int) (entries []workspace.Entry, more bool, err error) {
 	t, err := r.target(path)
 	if err != nil {
 		return nil, false, err
 	}
 	entries, more, err = r.space.ReadDir(t, limit)
-	r.note(t, nil) // names are content too
+	r.note(t, slices.ContainsFunc(entries, func(e workspace.Entry) bool {
+		return e.Untrusted || r.state.Tainted[gopath.Join(t.Rel, e.Name)]
+	}))
 	return entries, more, err
 }
 
@@ -175,20 +210,39 @@ func (r *Root) List(path string, limit int) (entries []workspace.Entry, more boo
 // that it is longer.
 type ReadFunc func(limit int64) (data []byte, more bool, err error)
 
-// Walk calls visit for the files and directories under path, in order. Links are
-// not followed. visit may return fs.SkipDir or fs.SkipAll.
-func (r *Root) Walk(path string, visit func(rel string, info fs.FileInfo, read ReadFunc) error) error {
+// Walk calls visit, in order, for the files under path whose path below it keep
+// accepts; of the others nothing may be told, and they bring nothing in. Links are
+// not followed. visit may return fs.SkipAll. What could not be walked is reported
+// at the end, by an error that is ErrPartial.
+func (r *Root) Walk(path string, keep func(below string) bool, visit func(rel string, info fs.FileInfo, read ReadFunc) error) error {
 	t, err := r.target(path)
 	if err != nil {
 		return err
 	}
-	r.note(t, nil)
+	r.note(t, false)
 	return r.space.Walk(t, func(f workspace.Target, info fs.FileInfo) error {
+		if info.IsDir() || !keep(below(t.Rel, f.Rel)) {
+			return nil
+		}
+		r.note(f, false)
 		return visit(f.Rel, info, func(limit int64) ([]byte, bool, error) { return r.read(f, limit) })
 	}, workspace.Limits{})
 }
 
-// Write replaces a file, or makes it, at once or not at all.
+// below is a file's path seen from the directory where a walk starts; a walk that
+// starts at the file itself sees its name.
+func below(start, rel string) string {
+	switch start {
+	case ".":
+		return rel
+	case rel:
+		return gopath.Base(rel)
+	}
+	return strings.TrimPrefix(rel, start+"/")
+}
+
+// Write replaces a file, or makes it, at once or not at all. What this call itself
+// brings in is added to the file's label when it is known: see (*passage).taint.
 func (r *Root) Write(path string, data []byte) error {
 	t, err := r.target(path)
 	if err != nil {
@@ -200,9 +254,6 @@ func (r *Root) Write(path string, data []byte) error {
 	r.p.wrote = append(r.p.wrote, Written{Path: t.Rel, SHA256: digest(data), Untrusted: r.state.Held.Untrusted()})
 	return nil
 }
-
-// Rel is the path of an argument inside its root.
-func (r *Root) Rel(path string) string { return r.judged[path].Rel }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

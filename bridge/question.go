@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,27 +22,28 @@ import (
 // length and a keyed hash.
 func (p *passage) question(ctx context.Context) (Question, error) {
 	now := p.b.cfg.Now()
+	paths, urls := p.shownFacts()
 	q := Question{ID: "a-" + strings.ReplaceAll(p.id, "/", "-"), Call: p.id, Tool: p.tool.Name, Server: p.tool.Server,
-		Capabilities: p.tool.Caps.Names(), Decision: p.verdict, Paths: p.req.Paths, URLs: p.req.URLs, Held: p.req.Held,
-		Unknown: p.record.Phase == Running, Digest: p.digest(), Asked: now, Expires: now.Add(p.b.cfg.ApprovalTTL)}
+		Capabilities: p.tool.Caps.Names(), Decision: p.verdict, Paths: paths, URLs: urls, Held: p.req.Held,
+		Unknown: p.record.Attempts > 0, Asked: now, Expires: now.Add(p.b.cfg.ApprovalTTL)}
 	for _, d := range p.decisions {
 		if d.Verdict == policy.Ask {
 			q.Gates = append(q.Gates, d)
 		}
 	}
-	shown := p.shown()
 	for _, name := range p.order() {
-		a, err := p.arg(name, shown[name])
+		a, err := p.arg(name)
 		if err != nil {
-			return Question{}, fmt.Errorf("bridge: %s: %s: %w", p.tool.Name, name, err)
+			return Question{}, err
 		}
 		q.Args = append(q.Args, a)
 	}
 	if l, ok := p.offer(); ok {
-		q.Lease = describe(l, p)
+		q.Lease = describe(l)
 	}
 	var err error
 	q.Diff, err = p.preview(ctx)
+	q.Digest = p.digest(q)
 	return q, err
 }
 
@@ -62,9 +65,17 @@ func (p *passage) order() []string {
 	return append(names, others...)
 }
 
-func (p *passage) arg(name string, shown any) (Arg, error) {
-	text, err := plain.JSON(shown)
-	a := Arg{Name: name, Value: scan.Visible(text), Sensitive: slices.Contains(p.tool.Sensitive, name),
+// arg shows one argument. A name that the schema does not have is whatever the
+// script made of it. Redaction must not hide what a yes is about: where the effect
+// goes is shown whole, or not asked.
+func (p *passage) arg(name string) (Arg, error) {
+	value, found := p.b.cfg.Redactor.Value(p.masked[name])
+	aims := slices.Concat(p.tool.Destinations, p.tool.Paths, p.tool.URLs)
+	if len(found) > 0 && slices.Contains(aims, name) {
+		return Arg{}, fmt.Errorf("%s says where it goes and holds what looks like a secret (%s); leave that out", name, found[0].Rule)
+	}
+	text, _ := plain.JSON(value) // it was canonical when it was taken
+	a := Arg{Name: p.d.text(name), Value: scan.Visible(text), Sensitive: p.covers(name),
 		Destination: slices.Contains(p.tool.Destinations, name), Taint: p.req.Held}
 	if t, proven := p.req.ArgTaint[name]; proven {
 		a.Taint = t.Taint
@@ -75,26 +86,39 @@ func (p *passage) arg(name string, shown any) (Arg, error) {
 			a.Seen = append(a.Seen, fmt.Sprintf("%s (call %s): %s", s.Tool, s.Call, scan.Line(line, 200)))
 		}
 	}
-	return a, err
+	return a, nil
 }
 
 // preview is what the call would change. A tool that cannot say is refused: a
 // person must not approve a change unseen.
-func (p *passage) preview(ctx context.Context) (string, error) {
+func (p *passage) preview(ctx context.Context) (diff string, err error) {
 	if p.tool.Preview == nil {
 		return "", nil
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			diff, err = "", fmt.Errorf("its preview panicked: %v", v)
+		}
+	}()
 	permit := &Permit{id: p.id, args: p.args, now: p.req.Now, root: p.root()}
-	diff, err := p.tool.Preview(ctx, permit)
-	if err != nil {
-		return "", &ToolError{Call: p.id, Tool: p.tool.Name, Msg: scan.Visible(err.Error()), Err: err}
+	if diff, err = p.tool.Preview(ctx, permit); err != nil {
+		return "", err
+	}
+	for _, v := range p.quoted {
+		diff = strings.ReplaceAll(diff, v, "[sensitive]")
 	}
 	return p.d.text(diff), nil
 }
 
-// digest binds an answer to what was asked: arguments, tool and policy.
-func (p *passage) digest() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{p.call.Tool, p.hash, p.b.pins[p.tool.Name], p.b.cfg.Policy.Digest()}, "\x00")))
+// digest binds an answer to what was asked: a yes to other arguments, to a path
+// that leads elsewhere now, to another change, or for other reasons is none.
+func (p *passage) digest(q Question) string {
+	var asks []string
+	for _, g := range q.Gates {
+		asks = append(asks, g.Gate, g.Rule)
+	}
+	text, _ := json.Marshal([]any{p.call.Tool, p.hash, p.b.pins[p.tool.Name], p.b.cfg.Policy.Digest(), p.req.Paths, asks, q.Diff, p.record.Attempts}) // texts and numbers only
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
@@ -102,7 +126,7 @@ func (p *passage) digest() string {
 // alone asked: a lease satisfies no other gate, and one that did not help would
 // be asked for again for ever.
 func (p *passage) offer() (leases.Lease, bool) {
-	if p.tier() != policy.AskOnce || p.record.Phase == Running {
+	if p.level != policy.AskOnce || p.record.Attempts > 0 {
 		return leases.Lease{}, false
 	}
 	for _, d := range p.decisions {
@@ -112,21 +136,22 @@ func (p *passage) offer() (leases.Lease, bool) {
 	}
 	l := leases.New("l-"+strings.ReplaceAll(p.id, "/", "-"), p.tool.Name, policy.AskOnce, p.d.run.State.Active(p.b.cfg.Now()))
 	l.Bind = make(map[string]string)
-	for _, name := range append(slices.Clone(p.tool.Destinations), p.tool.Paths...) {
-		if v := p.canonical(name); v != "" {
-			l.Bind[name] = v
-		}
+	for _, name := range slices.Concat(p.tool.Destinations, p.tool.Paths, p.tool.URLs) {
+		l.Bind[name] = p.canonical(name) // "" too: one that is not given must not be given later
 	}
 	return l, true
 }
 
 // describe says in words what a lease would cover.
-func describe(l leases.Lease, p *passage) string {
+func describe(l leases.Lease) string {
 	var bound []string
-	for _, name := range p.order() {
-		if v, ok := l.Bind[name]; ok {
-			bound = append(bound, name+"="+scan.Line(v, 200))
+	for _, name := range slices.Sorted(maps.Keys(l.Bind)) {
+		v := l.Bind[name]
+		if v == "" {
+			bound = append(bound, "no "+name)
+			continue
 		}
+		bound = append(bound, name+"="+scan.Line(v, 200))
 	}
 	with := "with any arguments"
 	if bound != nil {

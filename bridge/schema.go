@@ -23,6 +23,8 @@ type Schema struct {
 	names    []string
 	ids      []string // parameters with "x-id": true
 	defaults map[string]any
+	required []string
+	types    map[string]string // of each parameter, when types are all that the schema asks for; else nil
 }
 
 // ParseSchema reads a JSON Schema of an object, in the draft 2020-12 form that
@@ -48,7 +50,7 @@ func ParseSchema(text []byte) (Schema, error) {
 	if err != nil {
 		return Schema{}, err
 	}
-	s := Schema{text: string(text), resolved: resolved}
+	s := Schema{text: string(text), resolved: resolved, required: js.Required, types: typesOnly(text)}
 	for _, name := range order {
 		p := js.Properties[name]
 		s.names = append(s.names, name)
@@ -142,6 +144,9 @@ func (s Schema) validate(args map[string]any) error {
 		}
 		return nil
 	}
+	if s.plainlyValid(args) {
+		return nil
+	}
 	if err := s.resolved.Validate(jsonArgs(args)); err != nil {
 		// The library's text starts with the path of the schema; the model needs
 		// what is wrong, which stands behind it.
@@ -152,6 +157,65 @@ func (s Schema) validate(args map[string]any) error {
 		return fmt.Errorf("%s", strings.TrimPrefix(text, "root: "))
 	}
 	return nil
+}
+
+// typesOnly returns the types of the parameters of a schema that asks for nothing
+// but types and presence, and nil for any other.
+func typesOnly(text []byte) map[string]string {
+	var top struct {
+		Type, Title, Description any
+		Required                 []string
+		AdditionalProperties     bool
+		Properties               map[string]struct {
+			Type                        string
+			Title, Description, Default any
+			ID                          any `json:"x-id"`
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&top); err != nil || top.AdditionalProperties {
+		return nil
+	}
+	types := make(map[string]string, len(top.Properties))
+	for name, p := range top.Properties {
+		if !slices.Contains([]string{"string", "integer", "number", "boolean"}, p.Type) {
+			return nil
+		}
+		types[name] = p.Type
+	}
+	return types
+}
+
+// plainlyValid accepts arguments that the validator would accept too, without its
+// cost: it took a third of a call. What it does not accept goes to the validator.
+func (s Schema) plainlyValid(args map[string]any) bool {
+	if s.types == nil {
+		return false
+	}
+	for _, name := range s.required {
+		if _, given := args[name]; !given {
+			return false
+		}
+	}
+	for name, v := range args {
+		want := s.types[name]
+		fits := false
+		switch v.(type) {
+		case string:
+			fits = want == "string"
+		case bool:
+			fits = want == "boolean"
+		case int64:
+			fits = want == "integer" || want == "number"
+		case float64:
+			fits = want == "number"
+		}
+		if !fits {
+			return false
+		}
+	}
+	return true
 }
 
 // jsonArgs turns bytes and big integers, which JSON Schema does not know, into the

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -112,6 +111,3 @@ func (t *Tool) view(tier policy.Tier) policy.ToolView {
 	return policy.ToolView{Name: t.Name, Server: t.Server, Tier: tier, Caps: t.Caps, Labels: t.Labels,
 		Destinations: t.Destinations, Params: t.Params.names, IDs: t.Params.ids}
 }
-
-// errNoRun is what a tool that the registry gate did not find would run.
-var errNoRun = errors.New("bridge: there is nothing to run")

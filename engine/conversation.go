@@ -16,10 +16,11 @@ import (
 // is none that has forgotten its taint. It is not safe for concurrent use.
 type Conversation struct {
 	id      string
+	path    string // of the trace
 	started *RunStarted
 	state   *bridge.State
 	records map[string]*bridge.Record
-	learnt  map[string]policy.RecordSpec // by tool: how its results name things; not part of the trace
+	learnt  map[string]policy.RecordSpec // by tool: how its results name things
 	steps   []stepRecord
 	usage   Usage
 
@@ -47,8 +48,9 @@ type stepRecord struct {
 	ran, lost   bool
 }
 
-func newConversation(id string, records map[string]policy.RecordSpec) *Conversation {
-	return &Conversation{id: id, records: make(map[string]*bridge.Record), byCall: make(map[string]*CallReport), learnt: records,
+func newConversation(id, path string) *Conversation {
+	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), byCall: make(map[string]*CallReport),
+		learnt: make(map[string]policy.RecordSpec),
 		state: &bridge.State{Leases: leases.NewBook(), Authority: policy.NewAuthority(policy.AuthorityConfig{}),
 			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool)}}
 }
@@ -74,7 +76,7 @@ func (c *Conversation) record(call string) *bridge.Record {
 
 // apply folds one event into the conversation. It is the only thing that changes
 // one.
-func (c *Conversation) apply(e Event, at time.Time) error {
+func (c *Conversation) apply(e Event) error {
 	switch e := e.(type) {
 	case *RunStarted:
 		return c.applyStart(e)
@@ -123,6 +125,9 @@ func (c *Conversation) step() *stepRecord {
 
 func (c *Conversation) applyStart(e *RunStarted) error {
 	c.started = e
+	for _, t := range e.Tools {
+		c.learnt[t.Name] = t.Record
+	}
 	c.state.Authority = policy.NewAuthority(policy.AuthorityConfig{User: append([]string{e.Goal}, e.User...),
 		Destinations: e.Destinations, Identity: e.Identity})
 	for _, l := range e.Leases {
@@ -167,7 +172,7 @@ func (c *Conversation) deny(call, tool string, d policy.Decision, gates []policy
 
 func (c *Conversation) applyAsked(q *bridge.Question) {
 	r := c.record(q.Call)
-	r.Phase, r.Question = bridge.Asking, q
+	r.Phase, r.Question, r.Answer = bridge.Asking, q, nil // an earlier yes was to another question
 	c.approvals = append(c.approvals, &ApprovalReport{ID: q.ID, Call: q.Call, Tool: q.Tool, State: "pending", At: q.Asked})
 	if report := c.byCall[q.Call]; report != nil {
 		report.Asked = true
@@ -177,6 +182,9 @@ func (c *Conversation) applyAsked(q *bridge.Question) {
 func (c *Conversation) applyResolved(e *ApprovalResolved) {
 	r := c.record(e.Call)
 	r.Answer = &e.Answer
+	if r.Phase == bridge.Unseen {
+		r.Phase = bridge.Asking // nobody could be asked, which is an answer too
+	}
 	c.state.Waited += e.Waited
 	state := "approved"
 	if !e.Yes {
@@ -185,7 +193,7 @@ func (c *Conversation) applyResolved(e *ApprovalResolved) {
 		if reason == "" {
 			reason = "a person said no"
 		}
-		c.deny(e.Call, r.Tool, policy.Decision{Gate: "approver", Reason: reason}, nil)
+		c.deny(e.Call, r.Tool, policy.Decision{Gate: "approver", Rule: e.Rule, Reason: reason}, nil)
 		c.failed(r.Tool, r.ArgHash)
 		if report := c.byCall[e.Call]; report != nil {
 			report.Error = reason
@@ -256,9 +264,10 @@ func (c *Conversation) limits() Limits {
 	return c.started.Limits.withDefaults()
 }
 
-// outcome is the report of the conversation as it stands.
-func (c *Conversation) outcome(trace string) Outcome {
-	o := Outcome{RunID: c.id, Trace: trace, Steps: len(c.steps), BlockedSends: c.blockedSends, Usage: c.usage, Output: json.RawMessage("null"),
+// Outcome is the report of the conversation as it stands. The Status of one that
+// neither ended nor waits for a person, as after a crash, is "".
+func (c *Conversation) Outcome() Outcome {
+	o := Outcome{RunID: c.id, Trace: c.path, Steps: len(c.steps), BlockedSends: c.blockedSends, Usage: c.usage, Output: json.RawMessage("null"),
 		Denied: append([]Denial{}, c.denied...), Calls: []CallReport{}, Approvals: []ApprovalReport{}, Lessons: append([]LessonReport{}, c.lessons...),
 		Taint: TaintReport{c.state.Held.Private(), c.state.Held.Untrusted(), c.state.Held.Unvouched()}}
 	for _, r := range c.calls {
@@ -279,7 +288,7 @@ func (c *Conversation) outcome(trace string) Outcome {
 	return o
 }
 
-// sourcesOf is the ids of the calls that refused or failed, for a lesson.
+// deniedCalls is the calls that were refused, and by whom, for a lesson.
 func (c *Conversation) deniedCalls() (ids []string, text string) {
 	var names []string
 	for _, d := range c.denied {

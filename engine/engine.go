@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-multierror"
+	"github.com/rs/zerolog"
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/scan"
@@ -42,6 +43,10 @@ type Config struct {
 	Observe func(Event, store.Line) // sees every event after it is in the trace; nil shows nobody
 	OnText  func(string)            // sees the model's reply as it arrives; nil shows nobody
 	Now     func() time.Time        // nil means time.Now
+
+	// Log gets what an operator of a service wants to follow: events by type, run
+	// and call, never what agents or tools wrote. The zero Logger is silent.
+	Log zerolog.Logger
 }
 
 // An Engine runs tasks. It is safe for concurrent use, as far as its Observe is.
@@ -50,15 +55,21 @@ type Engine struct{ cfg Config }
 // New checks cfg. Its error names everything that is missing.
 func New(cfg Config) (*Engine, error) {
 	var errs *multierror.Error
-	for name, missing := range map[string]bool{"Model": cfg.Model == nil, "Bridge": cfg.Bridge == nil, "Interp": cfg.Interp == nil, "Store": cfg.Store == nil} {
-		if missing {
-			errs = multierror.Append(errs, fmt.Errorf("engine: Config.%s is required", name))
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{{"Model", cfg.Model == nil}, {"Bridge", cfg.Bridge == nil}, {"Interp", cfg.Interp == nil}, {"Store", cfg.Store == nil}} {
+		if field.missing {
+			errs = multierror.Append(errs, fmt.Errorf("engine: Config.%s is required", field.name))
 		}
+	}
+	if err := errs.ErrorOrNil(); err != nil {
+		return nil, err
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Engine{cfg}, errs.ErrorOrNil()
+	return &Engine{cfg}, nil
 }
 
 // NewRunID returns a fresh id: the time, so that ids sort, and 48 random bits.
@@ -72,16 +83,24 @@ func NewRunID(now time.Time) string {
 // when it failed; the error is for what kept a run from starting or its trace
 // from being written, and then nothing more was done.
 func (e *Engine) Run(ctx context.Context, t Task) (Outcome, error) {
-	if err := t.check(); err != nil {
+	c, err := e.converse(ctx, t)
+	if c == nil {
 		return Outcome{}, err
+	}
+	return c.Outcome(), err
+}
+
+// converse runs the task and returns its conversation, nil when it did not start.
+func (e *Engine) converse(ctx context.Context, t Task) (*Conversation, error) {
+	if err := t.check(); err != nil {
+		return nil, err
 	}
 	r, err := e.start(ctx, t)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
 	defer r.close()
-	err = r.loop()
-	return r.outcome(r.trace.Path()), err
+	return r.Conversation, r.loop()
 }
 
 // A run is a conversation at work.
@@ -111,8 +130,11 @@ func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	r := &run{e: e, task: t, retries: t.Output.retries()}
-	r.journal = &journal{Conversation: newConversation(id, e.recordSpecs()), trace: trace, now: e.cfg.Now, observe: e.cfg.Observe, warned: map[string]bool{}}
+	r.journal = &journal{Conversation: newConversation(id, trace.Path()), trace: trace, now: e.cfg.Now, observe: e.cfg.Observe, log: e.cfg.Log, warned: map[string]bool{},
+		mark: e.cfg.Store.MarkUntrusted}
+	r.state.Untrusted = e.cfg.Store.Untrusted
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	r.alive = func() error { return context.Cause(r.ctx) }
 	defer func() {
 		if err != nil {
 			r.close()
@@ -185,13 +207,13 @@ func mode(attended bool) string {
 
 func (e *Engine) pins() []ToolPin {
 	var pins []ToolPin
+	records := e.cfg.Bridge.RecordSpecs()
 	for _, t := range e.cfg.Bridge.Tools() {
-		pins = append(pins, ToolPin{Name: t.Name, Tier: t.Tier, Capabilities: t.Caps, Pin: e.cfg.Bridge.Pin(t.Name)})
+		pins = append(pins, ToolPin{Name: t.Name, Tier: t.Tier, Capabilities: t.Caps, Pin: e.cfg.Bridge.Pin(t.Name), Record: records[t.Name]})
 	}
 	return pins
 }
 
-func (e *Engine) recordSpecs() map[string]policy.RecordSpec { return e.cfg.Bridge.RecordSpecs() }
-
-// errTrace is wrapped by every error of writing the trace.
-var errTrace = errors.New("the trace cannot be written")
+// ErrTrace is wrapped by every error of writing the trace. The run ended before the
+// next effect, and its trace does not say so.
+var ErrTrace = errors.New("the trace cannot be written")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -45,6 +46,7 @@ type (
 		Tier         policy.Tier         `json:"tier"`
 		Capabilities policy.Capabilities `json:"capabilities"`
 		Pin          string              `json:"pin"` // SHA-256 over name, description and schema
+		Record       policy.RecordSpec   `json:"record,omitzero"`
 	}
 	// StepStarted opens a step: one reply of the model.
 	StepStarted struct {
@@ -223,7 +225,9 @@ func DecodeEvent(kind string, body []byte, read func(digest string) ([]byte, err
 	if e == nil {
 		return nil, fmt.Errorf("engine: event %q is not known to this version", kind)
 	}
-	if err := json.Unmarshal(body, e); err != nil {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // arguments are reported as they were, also integers over 2^53
+	if err := d.Decode(e); err != nil {
 		return nil, fmt.Errorf("engine: event %s: %w", kind, err)
 	}
 	if c, ok := e.(*CallCompleted); ok {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/engine/store"
 	"github.com/codeact-dev/codeact/leases"
@@ -17,9 +19,16 @@ type journal struct {
 	trace   *store.Trace
 	now     func() time.Time
 	observe func(Event, store.Line) // nil shows nobody
-	warned  map[string]bool         // limits of which 80 % was said
+	log     zerolog.Logger
+	warned  map[string]bool // limits of which 80 % was said
 	clock   *stopwatch
-	fatal   error // the trace cannot be written
+	alive   func() error // why the run may begin nothing more; nil while it may
+	spent   *LimitError  // the limit that a call would have broken; nil while none would
+	fatal   error        // the trace cannot be written
+
+	// mark remembers, for later runs, that content with this hex SHA-256 is
+	// third-party content.
+	mark func(sha256 string) error
 }
 
 // add appends an event and folds it. durable asks for it to be on disk before add
@@ -30,14 +39,14 @@ func (j *journal) add(e Event, durable bool) error {
 			return j.lost(err)
 		}
 	}
-	at := j.now()
-	line, err := j.trace.Append(e.event(), e, at, durable)
+	line, err := j.trace.Append(e.event(), e, j.now(), durable)
 	if err != nil {
 		return j.lost(err)
 	}
-	if err := j.apply(e, at); err != nil {
+	if err := j.apply(e); err != nil {
 		return err
 	}
+	j.log.Debug().Str("run", j.id).Int64("seq", line.Seq).Msg(e.event())
 	if j.observe != nil {
 		j.observe(e, line)
 	}
@@ -47,7 +56,7 @@ func (j *journal) add(e Event, durable bool) error {
 // lost remembers that the trace cannot be written: the run may not go on, and its
 // end cannot be recorded either.
 func (j *journal) lost(err error) error {
-	j.fatal = fmt.Errorf("engine: %w: %w", errTrace, err)
+	j.fatal = fmt.Errorf("engine: %w: %w", ErrTrace, err)
 	return j.fatal
 }
 
@@ -61,14 +70,22 @@ func (j *journal) Recorded(call string) bridge.Record {
 // Decided appends what the gates said. A call that made the run hit its limit of
 // identical failures is the last one.
 func (j *journal) Decided(d bridge.Decided) error {
-	if j.over != nil {
-		return j.over
+	if err := j.limited(); err != nil {
+		return err
 	}
 	if err := j.add(&CallDecided{d}, false); err != nil {
 		return err
 	}
-	if j.over != nil {
+	return j.limited()
+}
+
+// limited returns the limit that the run has reached, nil for none.
+func (j *journal) limited() error {
+	switch {
+	case j.over != nil:
 		return j.over
+	case j.spent != nil:
+		return j.spent
 	}
 	return nil
 }
@@ -87,6 +104,10 @@ func (j *journal) Granted(l leases.Lease) error { return j.add(&LeaseGranted{l},
 
 // Begin is the spend of what the run may do at all.
 func (j *journal) Begin(b bridge.Begun) error {
+	// The interpreter of a run that was cancelled may be quicker than its end.
+	if err := j.alive(); err != nil {
+		return err
+	}
 	l := j.limits()
 	switch {
 	case j.state.Calls >= l.ToolCalls:
@@ -97,10 +118,24 @@ func (j *journal) Begin(b bridge.Begun) error {
 	if err := j.add(&CallStarted{b}, b.Durable); err != nil {
 		return err
 	}
-	return j.warn("toolCalls", float64(j.state.Calls), float64(l.ToolCalls))
+	if err := j.warn("toolCalls", float64(j.state.Calls), float64(l.ToolCalls)); err != nil {
+		return err
+	}
+	return j.warn("bytesSent", float64(j.state.BytesSent), float64(l.BytesSent))
 }
 
+// End marks what was written from third-party content before it appends the event
+// that says so: a crash between the two may leave a mark too many, never one too
+// few. Only live runs come here, so folding a trace marks nothing.
 func (j *journal) End(o bridge.Outcome) error {
+	for _, w := range o.Wrote {
+		if !w.Untrusted {
+			continue
+		}
+		if err := j.mark(w.SHA256); err != nil {
+			return j.lost(err)
+		}
+	}
 	before := j.state.Held
 	if err := j.add(&CallCompleted{Outcome: o}, false); err != nil {
 		return err
@@ -113,10 +148,10 @@ func (j *journal) End(o bridge.Outcome) error {
 
 // reached ends the run at a limit: the first one is the reason.
 func (j *journal) reached(limit, of, why string) error {
-	if j.over == nil {
-		j.over = &LimitError{Limit: limit, Of: of, Why: why}
+	if j.spent == nil {
+		j.spent = &LimitError{Limit: limit, Of: of, Why: why}
 	}
-	return j.over
+	return j.spent
 }
 
 // warn says once that 80 % of a limit is used.
@@ -144,6 +179,15 @@ func (s *stopwatch) start() {
 	}
 	s.running, s.since = true, time.Now()
 	s.timer = time.AfterFunc(s.left, s.expire)
+}
+
+// used is how much of a whole has run by now.
+func (s *stopwatch) used(whole time.Duration) time.Duration {
+	used := whole - s.left
+	if s.running {
+		used += time.Since(s.since)
+	}
+	return used
 }
 
 func (s *stopwatch) stop() {

@@ -35,13 +35,20 @@ func (r *run) take() error {
 	case n >= l.Steps:
 		return r.limit(&LimitError{Limit: "steps", Of: fmt.Sprint(l.Steps), Why: "the model did not finish in time"})
 	case r.usage.Input+r.usage.Output >= l.Tokens:
-		return r.limit(&LimitError{Limit: "tokens", Of: fmt.Sprint(l.Tokens), Why: fmt.Sprintf("%d were used", r.usage.Input+r.usage.Output)})
+		return r.limit(l.tokens(r.usage))
 	case l.CostUSD > 0 && r.usage.CostUSD >= l.CostUSD:
-		return r.limit(&LimitError{Limit: "costUsd", Of: fmt.Sprint(l.CostUSD), Why: fmt.Sprintf("%.4f were spent", r.usage.CostUSD)})
+		return r.limit(l.cost(r.usage))
 	}
 	code, ok, err := r.reply(len(r.steps) + 1)
 	if err != nil || r.ended != nil {
 		return err
+	}
+	// A reply that went over a limit is not acted on.
+	switch {
+	case r.usage.Input+r.usage.Output > l.Tokens:
+		return r.limit(l.tokens(r.usage))
+	case l.CostUSD > 0 && (r.usage.CostUSD > l.CostUSD || r.usage.Unknown):
+		return r.limit(l.cost(r.usage))
 	}
 	if !ok {
 		return r.nudge()
@@ -70,7 +77,8 @@ func (r *run) reply(n int) (code string, ok bool, err error) {
 	}
 	l := r.limits()
 	if err := errors.Join(r.warn("steps", float64(n), float64(l.Steps)), r.warn("costUsd", r.usage.CostUSD, l.CostUSD),
-		r.warn("tokens", float64(r.usage.Input+r.usage.Output), float64(l.Tokens))); err != nil {
+		r.warn("tokens", float64(r.usage.Input+r.usage.Output), float64(l.Tokens)),
+		r.warn("wallTime", r.clock.used(l.WallTime).Seconds(), l.WallTime.Seconds())); err != nil {
 		return "", false, err
 	}
 	code, _, ok = parseReply(reply.Text)
@@ -113,7 +121,7 @@ func (r *run) block(code string) error {
 		}
 	}
 	lost, err := r.rebuild(failed)
-	if err != nil {
+	if err != nil || r.ended != nil {
 		return err
 	}
 	content := door.Observe(res, failed)
@@ -132,12 +140,10 @@ func (r *run) unwound(err error) error {
 	switch {
 	case r.fatal != nil:
 		return r.fatal
-	case r.over != nil:
-		return r.limit(r.over)
+	case errors.As(r.limited(), &limit):
+		return r.limit(limit)
 	case r.ctx.Err() != nil:
 		return r.interrupted()
-	case errors.As(err, &limit):
-		return r.limit(limit)
 	case errors.Is(err, bridge.ErrPaused):
 		return r.pause()
 	case errors.Is(err, bridge.ErrStopped):
@@ -224,26 +230,50 @@ func (r *run) rebuild(failed error) (lost bool, err error) {
 		return false, nil
 	}
 	n := len(r.steps)
-	if err := r.add(&WorkerDied{Step: n, Cause: errorKind(failed), Security: errors.Is(failed, interp.ErrSandboxViolation) || errors.Is(failed, interp.ErrProtocol)}, false); err != nil {
+	if err := r.add(&WorkerDied{Step: n, Cause: errorKind(failed), Security: breach(failed)}, false); err != nil {
 		return true, err
 	}
 	r.session.Close()
-	if r.session, err = r.e.cfg.Interp.Session(r.ctx, r.e.cfg.Bridge.Signatures()); err != nil {
-		return true, fmt.Errorf("engine: %w", err)
+	r.session, err = r.e.cfg.Interp.Session(r.ctx, r.e.cfg.Bridge.Signatures())
+	switch {
+	case r.ctx.Err() != nil:
+		return true, r.interrupted()
+	case err != nil:
+		return true, r.fail(fmt.Sprintf("the interpreter could not be started again: %v", err))
 	}
 	for _, s := range r.steps[:n-1] {
 		if !s.ran || s.lost {
 			continue
 		}
-		door, err := r.e.cfg.Bridge.Open(r.doors, s.n)
-		if err != nil {
+		if err := r.again(s); err != nil || r.ended != nil {
 			return true, err
-		}
-		if _, err := r.session.Exec(r.ctx, s.code, door); errors.Is(err, bridge.ErrDiverged) || r.session.Dead() {
-			return true, r.fail(fmt.Sprintf("the block of step %d could not be run again: %v", s.n, err))
 		}
 	}
 	return true, nil
+}
+
+// again runs an earlier block in a new worker. What its calls did is recorded; a
+// block that now does something else ends the run.
+func (r *run) again(s stepRecord) error {
+	door, err := r.e.cfg.Bridge.Open(r.doors, s.n)
+	if err != nil {
+		return err
+	}
+	_, err = r.session.Exec(r.ctx, s.code, door)
+	switch {
+	case r.fatal != nil:
+		return r.fatal
+	case r.ctx.Err() != nil:
+		return r.interrupted()
+	case errors.Is(err, bridge.ErrDiverged) || r.session.Dead():
+		return r.fail(fmt.Sprintf("the block of step %d could not be run again: %v", s.n, err))
+	}
+	return nil
+}
+
+// breach reports whether a worker did what an honest one never does.
+func breach(err error) bool {
+	return errors.Is(err, interp.ErrSandboxViolation) || errors.Is(err, interp.ErrProtocol)
 }
 
 // observation is what the model reads of a step: its content, what was refused
@@ -278,7 +308,17 @@ func validator(o OutputSpec) (func(any) error, error) {
 		if schema == nil {
 			return nil
 		}
-		return schema.Validate(v)
+		// What is checked is the JSON that the caller gets: the library does not know
+		// big integers and bytes.
+		text, err := plain.JSON(v)
+		if err != nil {
+			return err
+		}
+		var data any
+		if err := json.Unmarshal([]byte(text), &data); err != nil {
+			return err
+		}
+		return schema.Validate(data)
 	}, nil
 }
 

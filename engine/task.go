@@ -76,6 +76,18 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
+func (l Limits) tokens(u Usage) *LimitError {
+	return &LimitError{Limit: "tokens", Of: fmt.Sprint(l.Tokens), Why: fmt.Sprintf("%d were used", u.Input+u.Output)}
+}
+
+func (l Limits) cost(u Usage) *LimitError {
+	why := fmt.Sprintf("%.4f were spent", u.CostUSD)
+	if u.Unknown {
+		why = "the model did not say what a reply cost, so the limit could not hold"
+	}
+	return &LimitError{Limit: "costUsd", Of: fmt.Sprint(l.CostUSD), Why: why}
+}
+
 // An OutputSpec says what final must be given.
 type OutputSpec struct {
 	Schema  string // JSON Schema of the value; "" accepts anything

@@ -83,8 +83,7 @@ var faults = map[wire.FaultKind]error{
 func deathError(d worker.Death, l Limits) *BlockError {
 	switch d.Cause(l.Memory) {
 	case worker.CauseCPU:
-		return &BlockError{Err: ErrCPU, Msg: fmt.Sprintf("the block computed for more than %v", l.CPU),
-			Hint: "loop over less, or let a tool do the work"}
+		return cpuError(l)
 	case worker.CauseMemory:
 		return &BlockError{Err: ErrMemory, Msg: fmt.Sprintf("the block needed more than %d MiB, or nested a value too deep", l.Memory>>20),
 			Hint: "make smaller lists and strings, and do not nest values in a loop"}
@@ -94,8 +93,14 @@ func deathError(d worker.Death, l Limits) *BlockError {
 	return &BlockError{Err: ErrWorkerCrash, Msg: "the block was stopped half-way", Hint: "write it in smaller steps"}
 }
 
+// cpuError is the end by the processor time, that the kernel or the host counted.
+func cpuError(l Limits) *BlockError {
+	return &BlockError{Err: ErrCPU, Msg: fmt.Sprintf("the block computed for more than %v", l.CPU),
+		Hint: "loop over less, or let a tool do the work"}
+}
+
 // wallError is the end by the host's own clock.
 func wallError(l Limits) *BlockError {
 	return &BlockError{Err: ErrWall, Msg: fmt.Sprintf("the block ran for more than %v, its tool calls not counted", l.Wall),
-		Hint: "loop over less; all, max, sorted and the like over a huge range never end"}
+		Hint: "loop over less; to compare, hash or print a value of values of values may never end"}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"time"
 
 	"github.com/codeact-dev/codeact/interp/wire"
 )
@@ -20,11 +19,12 @@ type execution struct {
 	calls   int
 	unwound error // the error of the call that ended the block, without its Unwind mark
 	clock   stopwatch
+	printed transcript
 	over    bool
 }
 
 func newExecution(ctx context.Context, s *Session, c Caller) *execution {
-	e := &execution{Session: s, ctx: ctx, caller: c, id: rand.Uint64()}
+	e := &execution{Session: s, ctx: ctx, caller: c, id: rand.Uint64(), printed: transcript{bytesLeft: s.limits.PrintBytes}}
 	e.clock = stopwatch{left: s.limits.Wall, expire: func() { s.kill(wallError(s.limits)) }}
 	return e
 }
@@ -33,6 +33,7 @@ func newExecution(ctx context.Context, s *Session, c Caller) *execution {
 func (e *execution) run(block string) (Result, error) {
 	stop := context.AfterFunc(e.ctx, func() { e.kill(context.Cause(e.ctx)) })
 	defer stop()
+	defer e.watchCPU()()
 	e.clock.start()
 	defer e.clock.stop()
 	defer func() { // a panic of the Caller must not leave a block half-way
@@ -41,6 +42,7 @@ func (e *execution) run(block string) (Result, error) {
 		}
 	}()
 	result, err := e.converse(block)
+	result.Printed, result.Truncated = e.printed.text(), e.printed.truncated
 	e.over = true
 	return result, err
 }
@@ -54,61 +56,89 @@ func (e *execution) converse(block string) (Result, error) {
 		if err != nil {
 			return Result{}, e.lost(err)
 		}
-		if f.Kind == wire.KindDone {
+		switch f.Kind {
+		case wire.KindDone:
 			return e.finish(f)
+		case wire.KindPrint:
+			err = e.hear(f)
+		case wire.KindBatch:
+			err = e.serveBatch(f)
+		default:
+			err = e.serve(f)
 		}
-		var c wire.Call
-		if err := f.Decode(&c); err != nil {
-			return Result{}, e.lost(err)
-		}
-		reply, err := e.serve(c)
 		if err != nil {
 			return Result{}, err
 		}
-		if err := e.proc.Conn().Send(reply); err != nil {
-			return Result{}, e.lost(err)
-		}
 	}
+}
+
+// reply sends the answer to a call or a batch.
+func (e *execution) reply(m wire.Message) error {
+	if err := e.proc.Conn().Send(m); err != nil {
+		return e.lost(err)
+	}
+	return nil
 }
 
 // position is the form that an honest worker gives.
 var position = regexp.MustCompile(`^block(#[0-9]{1,9})?:[0-9]{1,9}:[0-9]{1,9}$`)
 
 // serve checks a call and passes it on, with the clock stopped. Its error ends the session.
-func (e *execution) serve(c wire.Call) (wire.Reply, error) {
-	args, err := wire.Plain(c.Args, e.limits.ArgBytes)
-	switch {
-	case e.unwound != nil:
-		return wire.Reply{}, e.lied("a call after the block was ended")
-	case c.Block != e.id:
-		return wire.Reply{}, e.lied("a call of another block")
-	case c.N != e.calls+1:
-		return wire.Reply{}, e.lied("call %d, want %d", c.N, e.calls+1)
-	case !e.tools[c.Tool]:
-		return wire.Reply{}, e.lied("a call of an unknown tool")
-	case c.Position != "" && !position.MatchString(c.Position):
-		return wire.Reply{}, e.lied("a malformed position")
-	case err != nil:
-		return wire.Reply{}, e.lied("arguments: %v", err)
+func (e *execution) serve(f wire.Frame) error {
+	var c wire.Call
+	if err := f.Decode(&c); err != nil {
+		return e.lost(err)
 	}
-	e.calls = c.N
-	given, _ := args.(map[string]any)
-
-	e.clock.stop()
-	defer e.clock.start()
-	value, err := e.caller.Call(e.ctx, Call{Tool: c.Tool, Args: given, Position: c.Position, N: c.N})
-	return e.answer(c, value, err), nil
+	call, err := e.check(c, &wire.Budget{Bytes: e.limits.ArgBytes})
+	if err != nil {
+		return err
+	}
+	value, err := e.pass(call)
+	return e.reply(e.answer(call, value, err, &wire.Budget{Bytes: e.limits.ResultBytes}))
 }
 
-// answer turns what the Caller returned into a reply.
-func (e *execution) answer(c wire.Call, value any, err error) wire.Reply {
+// pass hands one call to the Caller.
+func (e *execution) pass(c Call) (any, error) {
+	e.clock.stop()
+	defer e.clock.start()
+	return e.caller.Call(e.ctx, c)
+}
+
+// check says whether c is what an honest worker would ask now, and counts it. Its arguments are taken from args.
+func (e *execution) check(c wire.Call, args *wire.Budget) (Call, error) {
+	plain, err := args.Plain(c.Args, e.limits.ArgBytes)
+	switch {
+	case e.unwound != nil:
+		return Call{}, e.lied("a call after the block was ended")
+	case c.Block != e.id:
+		return Call{}, e.lied("a call of another block")
+	case c.N != e.calls+1:
+		return Call{}, e.lied("call %d, want %d", c.N, e.calls+1)
+	case !e.tools[c.Tool]:
+		return Call{}, e.lied("a call of an unknown tool")
+	case c.Position != "" && !position.MatchString(c.Position):
+		return Call{}, e.lied("a malformed position")
+	case err != nil:
+		return Call{}, e.lied("arguments: %v", err)
+	}
+	e.calls = c.N
+	given, _ := plain.(map[string]any)
+	return Call{Tool: c.Tool, Args: given, Position: c.Position, N: c.N}, nil
+}
+
+// answer turns what the Caller returned into a reply. Its value is taken from results.
+func (e *execution) answer(c Call, value any, err error, results *wire.Budget) wire.Reply {
 	var unwind *unwindError
 	if errors.As(err, &unwind) {
-		e.unwound = unwind.err
+		if e.unwound == nil {
+			e.unwound = unwind.err
+		} else {
+			e.unwound = errors.Join(e.unwound, unwind.err)
+		}
 		return wire.Reply{N: c.N, Unwind: true}
 	}
 	if err == nil {
-		value, err = wire.Plain(value, e.limits.ResultBytes)
+		value, err = results.Plain(value, e.limits.ResultBytes)
 		if err == nil {
 			return wire.Reply{N: c.N, Value: value}
 		}
@@ -144,23 +174,4 @@ func (e *execution) lost(err error) error {
 		return &BlockError{Err: errors.Join(e.unwound, out.Err), Msg: out.Msg, Hint: out.Hint}
 	}
 	return out
-}
-
-// stopwatch measures the time of a block without that of its calls, and acts when it is used up. One goroutine uses it.
-type stopwatch struct {
-	left   time.Duration
-	expire func()
-	timer  *time.Timer
-	since  time.Time
-}
-
-func (w *stopwatch) start() {
-	w.since = time.Now()
-	w.timer = time.AfterFunc(w.left, w.expire)
-}
-
-func (w *stopwatch) stop() {
-	if w.timer.Stop() {
-		w.left -= time.Since(w.since)
-	}
 }

@@ -3,6 +3,7 @@ package interp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"testing"
@@ -36,6 +37,11 @@ func TestABlockLeavesWhatItSays(t *testing.T) {
 		{"attempt succeeds", "r = attempt(echo, value=3)\n[r.ok, r.value, r.error]", Result{Value: []any{true, int64(3), nil}, HasValue: true}},
 		{"attempt catches a wrong call", "attempt(echo).ok", Result{Value: false, HasValue: true}},
 		{"None is left out", "read('p', start=None, lines=2)", Result{Value: map[string]any{"path": "p", "lines": int64(2)}, HasValue: true}},
+		{"parallel", "r = parallel([(echo, {'value': 1}), (broken,), (echo, {}), (read, {'path': 'p'})])\n[[x.ok, x.value, x.error] for x in r]",
+			Result{HasValue: true, Value: []any{[]any{true, int64(1), nil}, []any{false, nil, "the tool broke"},
+				[]any{false, nil, `echo: missing argument "value"; usage: echo(value)`}, []any{true, map[string]any{"path": "p"}, nil}}}},
+		{"parallel of none", "parallel([]) + parallel([(echo,)])[:0]", Result{HasValue: true, Value: []any{}}},
+		{"print before final", "print('é' + 'é'[:1])\nfinal(1)", Result{Printed: "é?\n", HasFinal: true, Final: int64(1)}},
 		{"libraries", "json.decode('[1]')[0] + math.ceil(0.5)", Result{Value: int64(2), HasValue: true}},
 		{"a function as value warns", "len", Result{Warnings: []string{
 			"the last expression is not shown: value cannot cross between script and tools: a builtin_function_or_method is not data"}}},
@@ -84,6 +90,110 @@ func TestCallsAreNumberedAndPlaced(t *testing.T) {
 		{"echo", arg(1), "block#1:2:7", 1}, {"echo", arg(3), "block:2:8", 2}, {"echo", arg(4), "", 3}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
+	}
+}
+
+// batchCaller serves testTools and keeps what it was given.
+type batchCaller struct {
+	callerFunc
+	batches [][]Call
+	err     error
+	extra   int
+}
+
+func (b *batchCaller) CallBatch(ctx context.Context, calls []Call) ([]BatchResult, error) {
+	b.batches = append(b.batches, calls)
+	results := make([]BatchResult, len(calls)+b.extra)
+	for i, c := range calls {
+		results[i].Value, results[i].Err = b.Call(ctx, c)
+	}
+	return results, b.err
+}
+
+func TestABatchIsOneCallAndKeepsItsOrder(t *testing.T) {
+	s := open(t, Config{Worker: []string{workerPath}})
+	c := &batchCaller{callerFunc: testCaller}
+	r, err := s.Exec(t.Context(), "echo(0)\nx = parallel([(echo, {'value': i}) for i in range(3)])\necho(4)\n[y.value for y in x]", c)
+	if err != nil || !cmp.Equal(r.Value, []any{int64(0), int64(1), int64(2)}) {
+		t.Fatalf("got %v, %v", r.Value, err)
+	}
+	var want []Call
+	for i := range 3 {
+		want = append(want, Call{"echo", map[string]any{"value": int64(i)}, "block:2:13", i + 2})
+	}
+	if d := cmp.Diff([][]Call{want}, c.batches); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestABatchUnwindsOnceItsCallsHaveEnded(t *testing.T) {
+	errOther := errors.New("other")
+	block := "print('before')\nattempt(echo, value=parallel([(echo, {'value': 1}), (pause,), (read, {'path': 'p'}), (pause,)]))\nprint('after')"
+	for name, c := range map[string]Caller{
+		"one by one":       testCaller,
+		"at once":          &batchCaller{callerFunc: testCaller},
+		"as a whole":       &batchCaller{callerFunc: testCaller, err: Unwind(errors.Join(errPaused, errOther))},
+		"too many results": &batchCaller{callerFunc: testCaller, extra: 1},
+	} {
+		s := open(t, Config{Unsafe: true})
+		r, err := s.Exec(t.Context(), block, c)
+		if name == "too many results" {
+			if err == nil || !strings.Contains(err.Error(), "5 results for 4 calls") {
+				t.Errorf("%s: got %v", name, err)
+			}
+		} else if !errors.Is(err, errPaused) || errors.Is(err, errOther) != (name == "as a whole") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if r.Printed != "before\n" || s.Dead() {
+			t.Errorf("%s: printed %q, dead %v", name, r.Printed, s.Dead())
+		}
+		if b, ok := c.(*batchCaller); ok && (len(b.batches) != 1 || len(b.batches[0]) != 4) {
+			t.Errorf("%s: batches %v", name, b.batches)
+		}
+	}
+	var began []string
+	one := callerFunc(func(ctx context.Context, c Call) (any, error) {
+		began = append(began, c.Tool)
+		return testCaller(ctx, c)
+	})
+	if _, err := open(t, Config{Unsafe: true}).Exec(t.Context(), block, one); !errors.Is(err, errPaused) || !cmp.Equal(began, []string{"echo", "pause"}) {
+		t.Errorf("one by one: began %q, %v", began, err)
+	}
+}
+
+func TestAFailedBatchFailsEachOfItsCalls(t *testing.T) {
+	c := &batchCaller{callerFunc: testCaller, err: errBroken}
+	r, err := open(t, Config{Unsafe: true}).Exec(t.Context(), "[x.error for x in parallel([(echo, {'value': 1}), (pause,)])]", c)
+	if err != nil && !errors.Is(err, errPaused) {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(r.Value, []any{"the tool broke", "the tool broke"}) {
+		t.Errorf("got %v", r.Value)
+	}
+}
+
+func TestTheResultsOfABatchFitOneFrame(t *testing.T) {
+	big := callerFunc(func(context.Context, Call) (any, error) { return strings.Repeat("x", 1<<20-1), nil })
+	r, err := open(t, Config{Worker: []string{workerPath}}).Exec(t.Context(),
+		"[len(x.value) if x.ok else x.error for x in parallel([(echo, {'value': 1})] * 50)]", big)
+	list, _ := r.Value.([]any)
+	if err != nil || len(list) != 50 || list[2] != int64(1<<20-1) || !strings.Contains(fmt.Sprint(list[3]), "too many bytes") {
+		t.Errorf("got %.200v, %v", r.Value, err)
+	}
+}
+
+func TestWhatWasPrintedOutlivesTheWorker(t *testing.T) {
+	for name, tt := range map[string]struct {
+		block string
+		want  error
+	}{
+		"killed for its time": {"print('one')\nprint('two')\n" + endless, ErrWall},
+		"died of its memory":  {"print('one')\nprint('two')\n[0] * ((1 << 30) - 1)", ErrMemory},
+	} {
+		s := open(t, Config{Worker: []string{workerPath}, Limits: Limits{Wall: time.Second}})
+		if r, err := exec(t, s, tt.block); !errors.Is(err, tt.want) || r.Printed != "one\ntwo\n" {
+			t.Errorf("%s: printed %q, %v", name, r.Printed, err)
+		}
 	}
 }
 

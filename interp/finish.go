@@ -22,12 +22,12 @@ func (e *execution) finish(f wire.Frame) (Result, error) {
 		return Result{}, e.lied("%v", err)
 	case d.Block != e.id:
 		return Result{}, e.lied("the end of another block")
-	case len(d.Printed) > e.limits.PrintBytes+len(wire.PrintMark) || len(d.Warnings) > maxWarnings:
-		return Result{}, e.lied("more text than allowed")
+	case len(d.Warnings) > maxWarnings:
+		return Result{}, e.lied("%d warnings", len(d.Warnings))
 	case d.CPU < 0 || e.unwound != nil != (d.Fault != nil && d.Fault.Kind == wire.FaultUnwind):
 		return Result{}, e.lied("an end that does not fit the block")
 	}
-	r := Result{Printed: d.Printed, Truncated: d.Truncated, Value: value, HasValue: d.HasValue, Final: final,
+	r := Result{Value: value, HasValue: d.HasValue, Final: final,
 		HasFinal: d.HasFinal, Steps: d.Steps, CPU: time.Duration(d.CPU)}
 	for _, w := range d.Warnings {
 		r.Warnings = append(r.Warnings, wire.Clip(w, e.limits.ErrorBytes))

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-multierror"
 
@@ -36,6 +37,8 @@ type Config struct {
 	Limits  Limits
 	Require []string // confinement that must have taken hold; nil means all that this system can give
 	Unsafe  bool     // run blocks in this process: a block can then kill or hang it. Worker, Require and Memory are ignored
+
+	testOnlyUnguarded bool // builtins without friendly bounds, so that attacks reach the box
 }
 
 // Interp starts sessions. It is safe for concurrent use, and keeps one spare worker ready until Close.
@@ -52,6 +55,9 @@ type process interface {
 	Conn() *wire.Conn
 	Kill()              // ends it; safe at any time and from any goroutine
 	Wait() worker.Death // returns once it has ended, and frees what it held
+
+	// CPU is the processor time that it has used, as the kernel counts it; false if that is not known.
+	CPU() (time.Duration, bool)
 }
 
 // maybeWorkerCalled says that this program, run again with the marker, becomes a worker.
@@ -154,7 +160,7 @@ func (in *Interp) openNew(ctx context.Context, tools []Signature) (*Session, err
 // openOn makes p the worker of a session, or ends it.
 func (in *Interp) openOn(ctx context.Context, p process, tools []Signature) (*Session, error) {
 	s := newSession(p, in.cfg.Limits, tools)
-	if err := s.open(ctx, in.cfg, tools); err != nil {
+	if err := s.open(ctx, in.cfg, wire.Open{Tools: tools}); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -173,15 +179,20 @@ func (in *Interp) refill() {
 	}
 }
 
-// start spawns a worker, without waiting until it speaks.
+// start spawns a worker and tells it to confine itself, without waiting until it speaks: a spare is ready long before.
 func (in *Interp) start() (process, error) {
+	var p process
 	if in.cfg.Unsafe {
-		return startLocal(), nil
+		p = startLocal()
+	} else {
+		spawned, err := worker.Spawn(in.cfg.Worker)
+		if err != nil {
+			return nil, fmt.Errorf("interp: %w", err)
+		}
+		p = spawned
 	}
-	p, err := worker.Spawn(in.cfg.Worker)
-	if err != nil {
-		return nil, fmt.Errorf("interp: %w", err)
-	}
+	// It fails if the worker is gone already, and then there will be no hello, which says why.
+	_ = p.Conn().Send(wire.Setup{Version: wire.Version, Limits: in.cfg.Limits, Unguarded: in.cfg.testOnlyUnguarded})
 	return p, nil
 }
 

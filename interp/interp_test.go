@@ -50,8 +50,10 @@ func TestAMissingFeatureFailsClosed(t *testing.T) {
 
 func TestTheSandboxIsReported(t *testing.T) {
 	s := open(t, Config{Worker: []string{workerPath}})
-	if got := s.Sandbox(); !slices.Equal(got, worker.Features()) {
-		t.Errorf("got %q, want %q", got, worker.Features())
+	for _, f := range worker.Features() {
+		if got := s.Sandbox(); !slices.Contains(got, f) {
+			t.Errorf("no %s in %q", f, got)
+		}
 	}
 }
 

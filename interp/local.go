@@ -51,3 +51,6 @@ func (l *local) Wait() worker.Death {
 	}
 	return worker.Death{}
 }
+
+// CPU is not known: the goroutine shares its process with the host.
+func (l *local) CPU() (time.Duration, bool) { return 0, false }

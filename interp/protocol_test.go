@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,16 +19,21 @@ type liar struct {
 	pipe   net.Conn
 	worker *wire.Conn
 	raw    net.Conn
+
+	looks atomic.Int64  // at its processor time
+	pace  time.Duration // of processor time, for each look; 0: unknown
 }
 
 func newLiar() *liar {
 	host, child := net.Pipe()
-	return &liar{wire.NewConn(host), host, wire.NewConn(child), child}
+	return &liar{conn: wire.NewConn(host), pipe: host, worker: wire.NewConn(child), raw: child}
 }
 
 func (l *liar) Conn() *wire.Conn   { return l.conn }
 func (l *liar) Kill()              { l.pipe.Close() }
 func (l *liar) Wait() worker.Death { l.pipe.Close(); return worker.Death{} }
+
+func (l *liar) CPU() (time.Duration, bool) { return time.Duration(l.looks.Add(1)) * l.pace, l.pace > 0 }
 
 // receive reads what the host sent.
 func (l *liar) receive(m wire.Message) {
@@ -78,8 +84,34 @@ func TestEveryLieKillsTheWorker(t *testing.T) {
 			l.worker.Send(wire.Done{Block: b.ID, Fault: &wire.Fault{Kind: wire.FaultUnwind}})
 		},
 		"long print": func(l *liar, b wire.Block) {
-			l.worker.Send(wire.Done{Block: b.ID, Printed: strings.Repeat("x", 70<<10)})
+			l.worker.Send(wire.Print{Block: b.ID, Text: strings.Repeat("x", 70<<10)})
 		},
+		"long prints": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Print{Block: b.ID, Text: strings.Repeat("x", 60<<10)})
+			l.worker.Send(wire.Print{Block: b.ID, Text: strings.Repeat("x", 5<<10)})
+		},
+		"print of nothing": func(l *liar, b wire.Block) { l.worker.Send(wire.Print{Block: b.ID}) },
+		"print elsewhere":  send(wire.Print{Block: 7, Text: "x"}),
+		"print not UTF-8":  func(l *liar, b wire.Block) { l.raw.Write(frame(7, wire.KindPrint, 0xa2, 1, 1, 2, 0x61, 0xff)) },
+		"print after end":  func(l *liar, b wire.Block) { l.twice(call(b, 1, "pause"), wire.Print{Block: b.ID, Text: "x"}) },
+		"print after cut": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Print{Block: b.ID, Truncated: true})
+			l.worker.Send(wire.Print{Block: b.ID, Text: "x"})
+		},
+		"empty batch":    send(wire.Batch{}),
+		"batch too long": func(l *liar, b wire.Block) { l.worker.Send(wire.Batch{Calls: make([]wire.Call, 51)}) },
+		"batch number again": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Batch{Calls: []wire.Call{call(b, 1, "echo"), call(b, 1, "echo")}})
+		},
+		"batch of unknown tool": func(l *liar, b wire.Block) {
+			l.worker.Send(wire.Batch{Calls: []wire.Call{call(b, 1, "echo"), call(b, 2, "rm")}})
+		},
+		"batch argument size": func(l *liar, b wire.Block) {
+			first, second := call(b, 1, "echo"), call(b, 2, "echo")
+			first.Args["v"], second.Args["v"] = strings.Repeat("x", 200<<10), strings.Repeat("x", 100<<10)
+			l.worker.Send(wire.Batch{Calls: []wire.Call{first, second}})
+		},
+		"not a batch":   func(l *liar, b wire.Block) { l.raw.Write(frame(2, wire.KindBatch, 0xff)) },
 		"many warnings": func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, Warnings: make([]string, 99)}) },
 		"negative time": func(l *liar, b wire.Block) { l.worker.Send(wire.Done{Block: b.ID, CPU: -1}) },
 		"big final": func(l *liar, b wire.Block) {
@@ -195,15 +227,25 @@ func TestTheHandshakeFailsClosed(t *testing.T) {
 			l := newLiar()
 			defer l.raw.Close()
 			go func() {
-				l.receive(&wire.Setup{})
 				tt.speak(l)
 			}()
 			s := newSession(l, defaults(t), nil)
-			err := s.open(t.Context(), Config{Require: tt.require}, nil)
+			err := s.open(t.Context(), Config{Require: tt.require}, wire.Open{})
 			if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("got %v, want %v with %q", err, tt.want, tt.text)
 			}
 		})
+	}
+}
+
+func TestTheHostWatchesTheProcessorTime(t *testing.T) {
+	l := newLiar() // a worker that has raised its own limit
+	l.pace = 15 * time.Millisecond
+	limits := defaults(t)
+	limits.CPU = 40 * time.Millisecond
+	go l.receive(&wire.Block{})
+	if _, err := exec(t, newSession(l, limits, nil), "1"); !errors.Is(err, ErrCPU) || l.looks.Load() != 4 {
+		t.Errorf("got %v after %d looks", err, l.looks.Load())
 	}
 }
 

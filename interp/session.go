@@ -62,11 +62,11 @@ func newSession(p process, limits Limits, tools []Signature) *Session {
 	return s
 }
 
-// startLimit bounds the handshake: a healthy worker needs some 15 ms.
+// startLimit bounds the start: a healthy worker needs some 15 ms.
 const startLimit = 20 * time.Second
 
-// open does the handshake, and refuses a worker that is less confined than required.
-func (s *Session) open(ctx context.Context, cfg Config, tools []Signature) error {
+// open hears the worker's hello and answers it, and refuses a worker that is less confined than required.
+func (s *Session) open(ctx context.Context, cfg Config, open wire.Open) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { s.kill(context.Cause(ctx)) })
@@ -80,16 +80,13 @@ func (s *Session) open(ctx context.Context, cfg Config, tools []Signature) error
 		return fmt.Errorf("interp: %w: %s; require less, or run on a system that has it", ErrSandbox, missing)
 	}
 	s.held = hello.Held
-	if err := s.proc.Conn().Send(wire.Open{Tools: tools}); err != nil {
+	if err := s.proc.Conn().Send(open); err != nil {
 		return s.startError(err)
 	}
 	return nil
 }
 
 func (s *Session) greet() (hello wire.Hello, err error) {
-	if err := s.proc.Conn().Send(wire.Setup{Version: wire.Version, Limits: s.limits}); err != nil {
-		return hello, err
-	}
 	f, err := s.proc.Conn().Receive()
 	if err != nil {
 		return hello, err

@@ -11,11 +11,11 @@ import (
 // are names of fields in the records that it returns; empty ones mean the usual
 // names.
 type RecordSpec struct {
-	ID        string
-	Title     string
-	Metadata  []string // who wrote, owns or takes part; never body text
-	Directory bool     // the results list an account's own directory, and name its entries
-	Opaque    bool     // the results are somebody's text, as a page or a file: they hold no records
+	ID        string   `json:"id,omitempty"`
+	Title     string   `json:"title,omitempty"`
+	Metadata  []string `json:"metadata,omitempty"`  // who wrote, owns or takes part; never body text
+	Directory bool     `json:"directory,omitempty"` // the results list an account's own directory, and name its entries
+	Opaque    bool     `json:"opaque,omitempty"`    // the results are somebody's text, as a page or a file: they hold no records
 }
 
 const (

@@ -13,12 +13,14 @@ import (
 )
 
 // A Journal is a bridge.Journal in memory, with the state that its events fold to.
-// Err, when set, is what every method that appends returns.
+// Err, when set, is what every method that appends returns; Fail, when set, is asked
+// before each event.
 type Journal struct {
 	State   bridge.State
 	Records map[string]bridge.Record
 	Events  []any // what was appended, in order
 	Err     error
+	Fail    func(event any) error
 }
 
 // NewJournal returns an empty journal of a clean conversation.
@@ -33,8 +35,14 @@ func (j *Journal) Run(id string) bridge.Run {
 }
 
 func (j *Journal) append(e any) error {
-	if j.Err == nil {
-		j.Events = append(j.Events, e)
+	j.Events = append(j.Events, e)
+	return nil
+}
+
+// refuse is the error of the event that comes next, nil for none.
+func (j *Journal) refuse(e any) error {
+	if j.Err == nil && j.Fail != nil {
+		return j.Fail(e)
 	}
 	return j.Err
 }
@@ -44,6 +52,9 @@ func (j *Journal) Recorded(call string) bridge.Record { return j.Records[call] }
 
 // Decided implements bridge.Journal.
 func (j *Journal) Decided(d bridge.Decided) error {
+	if err := j.refuse(d); err != nil {
+		return err
+	}
 	r := j.Records[d.Call]
 	r.Tool, r.ArgHash = d.Tool, d.ArgHash
 	if d.Decision.Verdict == policy.Deny {
@@ -55,22 +66,35 @@ func (j *Journal) Decided(d bridge.Decided) error {
 
 // Asked implements bridge.Journal.
 func (j *Journal) Asked(q bridge.Question) error {
+	if err := j.refuse(q); err != nil {
+		return err
+	}
 	r := j.Records[q.Call]
-	r.Phase, r.Question = bridge.Asking, &q
+	r.Phase, r.Question, r.Answer = bridge.Asking, &q, nil
 	j.Records[q.Call] = r
 	return j.append(q)
 }
 
 // Resolved implements bridge.Journal.
 func (j *Journal) Resolved(call string, a bridge.Answer) error {
+	if err := j.refuse(a); err != nil {
+		return err
+	}
 	r := j.Records[call]
 	r.Answer = &a
+	if r.Phase == bridge.Unseen {
+		r.Phase = bridge.Asking // refused without a question, which is an answer too
+	}
 	j.Records[call] = r
+	j.State.Waited += a.Waited
 	return j.append(a)
 }
 
 // Granted implements bridge.Journal.
 func (j *Journal) Granted(l leases.Lease) error {
+	if err := j.refuse(l); err != nil {
+		return err
+	}
 	if err := j.State.Leases.Grant(l); err != nil {
 		return err
 	}
@@ -79,8 +103,8 @@ func (j *Journal) Granted(l leases.Lease) error {
 
 // Begin implements bridge.Journal.
 func (j *Journal) Begin(b bridge.Begun) error {
-	if j.Err != nil {
-		return j.Err
+	if err := j.refuse(b); err != nil {
+		return err
 	}
 	r := j.Records[b.Call]
 	r.Phase, r.Attempts = bridge.Running, b.Attempt
@@ -98,12 +122,19 @@ func (j *Journal) Begin(b bridge.Begun) error {
 
 // End implements bridge.Journal.
 func (j *Journal) End(o bridge.Outcome) error {
-	if j.Err != nil {
-		return j.Err
+	if err := j.refuse(o); err != nil {
+		return err
 	}
 	r := j.Records[o.Call]
 	r.Phase, r.Outcome = bridge.Ended, &o
 	j.Records[o.Call] = r
 	j.State.Held = j.State.Held.Join(o.Taint)
+	for _, w := range o.Wrote {
+		if w.Untrusted {
+			j.State.Tainted[w.Path], j.State.Tainted[w.SHA256] = true, true
+		} else {
+			delete(j.State.Tainted, w.Path)
+		}
+	}
 	return j.append(o)
 }

@@ -35,7 +35,7 @@ type reading struct {
 func Injection(s string) Report {
 	encoded := longRun(s)
 	plainASCII := ascii(s)
-	if plainASCII && !encoded && !ruleIndex.any(s) {
+	if plainASCII && !encoded && !ruleIndex().any(s) {
 		return Report{}
 	}
 	hits := map[string]Hit{}
@@ -76,13 +76,14 @@ func readings(s string, plainASCII, encoded bool) []reading {
 
 // scan notes every rule that matches, once.
 func (r reading) scan(hits map[string]Hit) {
-	ruleIndex.each(r.text, func(word, end int) {
-		rule := &rules[ruleOfKey[word]]
-		lo := end - len(ruleKeys[word])
+	keys, texts := ruleIndex(), ruleTexts()
+	keys.each(r.text, func(word, end int) {
+		rule := &rules[keys.owner[word]]
+		lo := end - len(keys.keys[word])
 		if _, found := hits[rule.id]; found && !r.hidden || !wordStart(r.text, lo) {
 			return
 		}
-		m := ruleTexts[ruleOfKey[word]].FindStringIndex(r.text[lo:runeFloor(r.text, lo+ruleWindow)])
+		m := texts[keys.owner[word]]().FindStringIndex(r.text[lo:runeFloor(r.text, lo+ruleWindow)])
 		if m == nil {
 			return
 		}

@@ -1,6 +1,9 @@
 package scan
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // A rule is one way in which a text gives orders to the model. Its expression is matched on the tidy form from one of its keys on.
 // Several rules may share an id: they count once.
@@ -114,22 +117,34 @@ var rules = []rule{
 		`decode (?:this|the following) (?:\w+ ){0,2}?(?:morse|cipher|base64|rot13|caesar|code|string|text)|(?:caesar|morse|rot13)[^.]{0,40}\b(?:cipher|code)\b[^.]*?(?:tell me|answer|reply|respond|do what)|answer the question using the following parts|[a-z] = [a-z] \+ [a-z]\b`},
 }
 
-// ruleTexts are the compiled expressions, in the order of rules.
-var ruleTexts = func() (list []*regexp.Regexp) {
-	for _, r := range rules {
-		list = append(list, regexp.MustCompile(`^(?:`+r.text+`)`))
+// ruleTexts are the compiled expressions, in the order of rules, each compiled when
+// a text first holds one of its keys: a process that scans nothing pays nothing.
+var ruleTexts = sync.OnceValue(func() []func() *regexp.Regexp {
+	list := make([]func() *regexp.Regexp, len(rules))
+	for i, r := range rules {
+		list[i] = lazily(r.text)
 	}
 	return list
-}()
+})
 
-// ruleKeys lists every key, ruleOfKey whose it is.
-var ruleIndex, ruleOfKey, ruleKeys = func() (*index, []int, []string) {
-	var owners []int
-	var keys []string
+// lazily compiles text, anchored, when it is first needed.
+func lazily(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + text + `)`) })
+}
+
+// keyed is an index of keys that knows whose each key is.
+type keyed struct {
+	*index
+	owner []int
+	keys  []string
+}
+
+var ruleIndex = sync.OnceValue(func() (k keyed) {
 	for i, r := range rules {
-		for _, k := range r.keys {
-			keys, owners = append(keys, k), append(owners, i)
+		for _, key := range r.keys {
+			k.keys, k.owner = append(k.keys, key), append(k.owner, i)
 		}
 	}
-	return newIndex(keys), owners, keys
-}()
+	k.index = newIndex(k.keys)
+	return k
+})

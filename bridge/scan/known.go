@@ -28,7 +28,8 @@ func forms(value string) []string {
 			list = append(list, strings.Trim(strings.TrimSuffix(b.String(), "\n"), `"`))
 		}
 	}
-	list = append(list, lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)), percentAll(value))
+	component := strings.ReplaceAll(url.QueryEscape(value), "+", "%20") // as JavaScript's encodeURIComponent writes it
+	list = append(list, component, lowerEscapes(component), lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)), percentAll(value))
 	h := hex.EncodeToString([]byte(value))
 	list = append(list, h, strings.ToUpper(h))
 	for skip := range 3 {

@@ -92,8 +92,9 @@ func (r *Redactor) String(s string) (string, []Finding) {
 
 func (r *Redactor) spans(s string) []span {
 	spans := r.knownSpans(s)
-	shapeIndex.each(s, func(word, end int) {
-		if x, ok := shapes[shapeOfKey[word]].at(s, end-len(shapeKeys[word])); ok {
+	keys := shapeIndex()
+	keys.each(s, func(word, end int) {
+		if x, ok := shapes[keys.owner[word]].at(s, end-len(keys.keys[word])); ok {
 			spans = append(spans, x)
 		}
 	})
@@ -132,12 +133,13 @@ func (r *Redactor) HasKnown(s string) (name string, ok bool) {
 
 // HighConfidence names a shape of which a literal stands in s that can hardly be anything but a secret.
 func (r *Redactor) HighConfidence(s string) (rule string, ok bool) {
-	shapeIndex.each(s, func(word, end int) {
-		sh := &shapes[shapeOfKey[word]]
+	keys := shapeIndex()
+	keys.each(s, func(word, end int) {
+		sh := &shapes[keys.owner[word]]
 		if ok || !sh.high {
 			return
 		}
-		if _, found := sh.at(s, end-len(shapeKeys[word])); found {
+		if _, found := sh.at(s, end-len(keys.keys[word])); found {
 			rule, ok = sh.id, true
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A shape is what a kind of secret looks like. Ids are those of gitleaks, so that its documentation and allow lists apply; the two
@@ -16,7 +17,7 @@ type shape struct {
 	loose bool     // may stand in the middle of a word
 	back  func(s string, at int) int
 	real  func(match string) bool // nil, or tells a secret from what only looks like one
-	re    *regexp.Regexp
+	re    func() *regexp.Regexp
 }
 
 // window bounds what follows a key, in bytes: nothing but a private key is longer, and an RSA key of 16,384 bits has 12,600.
@@ -101,22 +102,20 @@ var shapes = compileShapes([]shape{
 
 func compileShapes(list []shape) []shape {
 	for i := range list {
-		list[i].re = regexp.MustCompile(`^(?:` + list[i].text + `)`)
+		list[i].re = lazily(list[i].text)
 	}
 	return list
 }
 
-// shapeKeys lists every key, shapeOfKey whose it is.
-var shapeIndex, shapeOfKey, shapeKeys = func() (*index, []int, []string) {
-	var owners []int
-	var keys []string
+var shapeIndex = sync.OnceValue(func() (k keyed) {
 	for i, sh := range shapes {
-		for _, k := range sh.keys {
-			keys, owners = append(keys, k), append(owners, i)
+		for _, key := range sh.keys {
+			k.keys, k.owner = append(k.keys, key), append(k.owner, i)
 		}
 	}
-	return newIndex(keys), owners, keys
-}()
+	k.index = newIndex(k.keys)
+	return k
+})
 
 // at returns the secret of this shape whose key begins at lo.
 func (sh *shape) at(s string, lo int) (span, bool) {
@@ -131,7 +130,7 @@ func (sh *shape) at(s string, lo int) (span, bool) {
 		size = window
 	}
 	text := s[lo:min(len(s), lo+size)]
-	m := sh.re.FindStringSubmatchIndex(text)
+	m := sh.re().FindStringSubmatchIndex(text)
 	if m == nil {
 		return span{}, false
 	}

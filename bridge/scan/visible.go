@@ -103,6 +103,8 @@ func VisibleValue(v any) any {
 	return out
 }
 
+var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
 // Line shows s on one line of at most max bytes and a note of what was cut: newlines and tabs are escaped too.
 func Line(s string, max int) string {
 	whole := len(s)
@@ -111,7 +113,7 @@ func Line(s string, max int) string {
 	}
 	kept := s[:runeFloor(s, max)]
 	for {
-		line := strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Visible(kept))
+		line := oneLine.Replace(Visible(kept))
 		if len(line) <= max || kept == "" {
 			if len(kept) < whole {
 				line += fmt.Sprintf("…(+%d bytes)", whole-len(kept))

@@ -2,10 +2,9 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
-	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -13,18 +12,15 @@ import (
 	"github.com/codeact-dev/codeact/policy"
 )
 
-// The most that one call returns. A model that gets more reads none of it.
-const (
-	maxEntries = 2000
-	maxMatches = 500
-	maxText    = 3200    // bytes of one match with its context
-	maxScanned = 8 << 20 // bytes of one file that is searched
-)
+// maxEntries is the most that one call returns. A model that gets more reads none
+// of it.
+const maxEntries = 2000
 
 func fsList() bridge.Tool {
 	return bridge.Tool{
 		Name: "fs_list",
-		Doc:  "Returns the entries of a directory, each {name, dir, size}; with glob (as **/*.go), the matching files below it by path.",
+		Doc: "Returns the entries of a directory, each {name, dir, size}; with glob (as **/*.go), the matching files below it by path. " +
+			"If some could not be listed, the last name says so in brackets.",
 		Params: bridge.MustSchema(`{"type":"object","properties":{
 			"path":{"type":"string","default":"."},
 			"glob":{"type":"string","description":"* within a name, ** over directories"}}}`),
@@ -36,10 +32,10 @@ func fsList() bridge.Tool {
 	}
 }
 
-func runList(_ context.Context, p *bridge.Permit) (bridge.Output, error) {
+func runList(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
 	out := bridge.Output{Local: true, MediaType: "text/plain"}
-	if glob := p.String("glob"); glob != "" {
-		list, err := globbed(p, glob)
+	if p.String("glob") != "" {
+		list, err := globbed(ctx, p)
 		out.Value = list
 		return out, err
 	}
@@ -47,114 +43,84 @@ func runList(_ context.Context, p *bridge.Permit) (bridge.Output, error) {
 	if err != nil {
 		return out, err
 	}
-	list := make([]any, 0, len(entries))
-	for _, e := range entries {
-		list = append(list, map[string]any{"name": e.Name, "dir": e.Dir, "size": e.Size})
-	}
 	if more {
 		return out, fmt.Errorf("%s has more than %d entries; narrow it with glob=", p.String("path"), maxEntries)
+	}
+	list := make([]any, 0, len(entries))
+	for _, e := range entries {
+		list = append(list, listed(e.Name, e.Dir, e.Size))
 	}
 	out.Value = list
 	return out, nil
 }
 
-func globbed(p *bridge.Permit, glob string) ([]any, error) {
-	if !doublestar.ValidatePattern(glob) {
-		return nil, fmt.Errorf("glob %q is not a pattern; write as src/**/*.go", glob)
+func listed(name string, dir bool, size int64) any {
+	return map[string]any{"name": name, "dir": dir, "size": size}
+}
+
+func globbed(ctx context.Context, p *bridge.Permit) ([]any, error) {
+	keep, err := globFilter(p.String("glob"))
+	if err != nil {
+		return nil, err
 	}
 	list := []any{}
-	err := p.Root().Walk(p.String("path"), func(rel string, info fs.FileInfo, _ bridge.ReadFunc) error {
-		if !matches(p, glob, rel) || info.IsDir() {
-			return nil
-		}
+	var out gaps
+	err = p.Root().Walk(p.String("path"), keep, func(rel string, info fs.FileInfo, _ bridge.ReadFunc) error {
 		if len(list) == maxEntries {
 			return fmt.Errorf("more than %d files match; narrow the pattern", maxEntries)
 		}
-		list = append(list, map[string]any{"name": rel, "dir": false, "size": info.Size()})
-		return nil
+		list = append(list, listed(rel, false, info.Size()))
+		return ctx.Err()
 	})
-	return list, err
+	if err := out.walked(err); err != nil {
+		return nil, err
+	}
+	if out.n > 0 {
+		list = append(list, listed(out.String(), false, 0))
+	}
+	return list, nil
 }
 
-// matches holds a pattern against the path below the directory that was asked
-// for.
-func matches(p *bridge.Permit, glob, rel string) bool {
-	if base := p.Root().Rel(p.String("path")); base != "." {
-		rel = strings.TrimPrefix(strings.TrimPrefix(rel, base), "/")
+// globFilter accepts the paths that a pattern matches, and every path where there
+// is none.
+func globFilter(glob string) (func(below string) bool, error) {
+	if glob == "" {
+		return func(string) bool { return true }, nil
 	}
-	ok, err := doublestar.Match(glob, rel)
-	return ok && err == nil
+	if !doublestar.ValidatePattern(glob) {
+		return nil, fmt.Errorf("glob %q is not a pattern; write as src/**/*.go", glob)
+	}
+	return func(below string) bool { return doublestar.MatchUnvalidated(glob, below) }, nil
 }
 
-func fsSearch() bridge.Tool {
-	return bridge.Tool{
-		Name: "fs_search",
-		Doc:  "Returns the lines that match a regular expression (RE2), each {path, line, text}; with context, also the lines around it.",
-		Params: bridge.MustSchema(`{"type":"object","required":["pattern"],"properties":{
-			"pattern":{"type":"string"},
-			"path":{"type":"string","default":"."},
-			"glob":{"type":"string"},
-			"context":{"type":"integer","minimum":0,"maximum":20}}}`),
-		Caps:       policy.Declare(policy.PrivateData, policy.UntrustedInput),
-		Paths:      []string{"path"},
-		Record:     policy.RecordSpec{Opaque: true},
-		Idempotent: true,
-		Run:        runSearch,
+// gaps counts what a walk left out. One directory that this user may not open must
+// not make a tree unsearchable, and a result that is silent about it would be read
+// as complete: so the text stands at the end of the result, where a person, a
+// model and a script that prints it see it. A cap of the tool's own is an error
+// instead, since a narrower call avoids it.
+type gaps struct {
+	n     int
+	first string
+}
+
+func (g *gaps) add(what string) {
+	if g.n++; g.n == 1 {
+		g.first = what
 	}
 }
 
-func runSearch(_ context.Context, p *bridge.Permit) (bridge.Output, error) {
-	out := bridge.Output{Local: true, MediaType: "text/plain"}
-	re, err := regexp.Compile(p.String("pattern"))
-	if err != nil {
-		return out, fmt.Errorf("pattern: %w", err)
+// walked takes in how a walk ended. It returns what is no gap.
+func (g *gaps) walked(err error) error {
+	if !errors.Is(err, bridge.ErrPartial) {
+		return err
 	}
-	list := []any{}
-	glob := p.String("glob")
-	err = p.Root().Walk(p.String("path"), func(rel string, info fs.FileInfo, read bridge.ReadFunc) error {
-		if info.IsDir() || glob != "" && !matches(p, glob, rel) {
-			return nil
-		}
-		data, _, err := read(maxScanned)
-		if err != nil {
-			return err
-		}
-		text, err := asText(rel, data)
-		if err != nil {
-			return nil // a binary file matches nothing
-		}
-		list = append(list, found(re, rel, text, p.Int("context", 0), maxMatches+1-len(list))...)
-		if len(list) > maxMatches {
-			return fmt.Errorf("more than %d lines match; narrow the pattern, or give path= or glob=", maxMatches)
-		}
-		return nil
-	})
-	out.Value = list
-	return out, err
+	g.add(err.Error())
+	return nil
 }
 
-func found(re *regexp.Regexp, rel, text string, around, most int) []any {
-	var list []any
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if len(list) == most {
-			break
-		}
-		if !re.MatchString(line) {
-			continue
-		}
-		m := map[string]any{"path": rel, "line": int64(i + 1), "text": clip(line)}
-		if around > 0 {
-			m["context"] = clip(strings.Join(lines[max(0, i-around):min(len(lines), i+around+1)], "\n"))
-		}
-		list = append(list, m)
+func (g *gaps) String() string {
+	if g.n == 1 {
+		return fmt.Sprintf("[not everything is here: %s]", g.first)
 	}
-	return list
-}
-
-func clip(s string) string {
-	if len(s) <= maxText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxText], "") + "…"
+	return fmt.Sprintf("[not everything is here: %d things were left out, the first: %s]", g.n, g.first)
 }

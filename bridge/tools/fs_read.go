@@ -48,7 +48,11 @@ func runRead(_ context.Context, p *bridge.Permit) (bridge.Output, error) {
 		return local, fmt.Errorf("%s has more than %d MiB; read parts of it with start= and lines=, or look for what you need with fs_search", path, maxWhole>>20)
 	}
 	if ranged {
+		whole := len(data)
 		data = cutLines(data, p.Int("start", 1), p.Int("lines", 1<<30))
+		if more && (len(data) == 0 || len(data) == whole || data[len(data)-1] != '\n') {
+			return local, fmt.Errorf("%s: the lines reach past its first %d MiB, and only those are read; ask for fewer, or for earlier ones", path, maxRange>>20)
+		}
 	}
 	text, err := asText(path, data)
 	local.Value = text
@@ -96,4 +100,18 @@ func badByte(data []byte) int {
 		i += n
 	}
 	return i
+}
+
+// wholeRunes is data that was cut somewhere, without the character that the cut
+// went through.
+func wholeRunes(data []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
+		if at := len(data) - n; utf8.RuneStart(data[at]) {
+			if !utf8.FullRune(data[at:]) {
+				return data[:at]
+			}
+			break
+		}
+	}
+	return data
 }

@@ -2,14 +2,15 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/egress"
@@ -45,16 +46,12 @@ func runFetch(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
 	if err != nil {
 		return local, err // what reached the network is external whatever this says
 	}
-	body, err := decoded(resp)
-	if err != nil {
-		return bridge.Output{}, err
-	}
+	body := strings.TrimPrefix(decoded(resp), "\ufeff") // a byte order mark is no text, and no JSON
 	v := map[string]any{"status": int64(resp.Status), "url": p.String("url"), "media_type": resp.MediaType, "body": body, "truncated": resp.Truncated}
 	if resp.Location != "" {
 		v["location"] = resp.Location
 	}
-	media := resp.MediaType
-	return bridge.Output{Value: v, MediaType: media}, nil
+	return bridge.Output{Value: v, MediaType: resp.MediaType}, nil
 }
 
 func request(p *bridge.Permit) (egress.Request, error) {
@@ -85,23 +82,37 @@ func request(p *bridge.Permit) (egress.Request, error) {
 	return req, nil
 }
 
-// decoded is the body as text. What is no text is told by type and size alone.
-func decoded(r *egress.Response) (string, error) {
-	if !textual(r.MediaType) && (bytes.IndexByte(r.Body, 0) >= 0 || !utf8.Valid(r.Body)) {
-		return fmt.Sprintf("[%d bytes of %s, which is no text]", len(r.Body), r.MediaType), nil
+// decoded is the body as text, by the character set that the server declares, else
+// as UTF-8, else by what it looks like. What is no text is told by type and size
+// alone.
+func decoded(r *egress.Response) string {
+	body := r.Body
+	if r.Truncated {
+		body = wholeRunes(body)
 	}
-	if utf8.Valid(r.Body) {
-		return string(r.Body), nil
+	declared, _ := charset.Lookup(r.Charset)
+	valid := utf8.Valid(body)
+	switch {
+	case !textual(r.MediaType) && (bytes.IndexByte(body, 0) >= 0 || !valid && declared == nil):
+		return fmt.Sprintf("[%d bytes of %s, which is no text]", len(r.Body), cmp.Or(r.MediaType, "an unknown type"))
+	case declared != nil:
+		return convert(declared, body)
+	case valid:
+		return string(body)
 	}
-	kind := r.MediaType
-	if r.Charset != "" {
-		kind += "; charset=" + r.Charset
+	enc, _, _ := charset.DetermineEncoding(body, r.MediaType)
+	return convert(enc, body)
+}
+
+// convert puts U+FFFD where a byte means nothing.
+func convert(enc encoding.Encoding, body []byte) string {
+	text, err := enc.NewDecoder().Bytes(body)
+	if err != nil {
+		return fmt.Sprintf("[%d bytes that cannot be decoded: %v]", len(body), err)
 	}
-	enc, _, _ := charset.DetermineEncoding(r.Body, kind)
-	text, err := io.ReadAll(enc.NewDecoder().Reader(bytes.NewReader(r.Body)))
-	return string(text), err
+	return string(text)
 }
 
 func textual(media string) bool {
-	return media == "" || strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "xml")
+	return strings.HasPrefix(media, "text/") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "xml")
 }

@@ -1,10 +1,10 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -101,7 +101,7 @@ func contains(have, want any) bool {
 		return have == nil
 	case map[string]any:
 		h, ok := have.(map[string]any)
-		for k := range maps.Keys(w) {
+		for k := range w {
 			if _, given := h[k]; !given || !contains(h[k], w[k]) {
 				return false
 			}
@@ -115,6 +115,9 @@ func contains(have, want any) bool {
 			}
 		}
 		return ok
+	case []byte:
+		h, ok := have.([]byte)
+		return ok && bytes.Equal(h, w)
 	}
 	if a, b := number(have), number(want); a != nil && b != nil {
 		return a.Cmp(b) == 0
@@ -124,10 +127,14 @@ func contains(have, want any) bool {
 
 func number(v any) *big.Float {
 	switch v := v.(type) {
+	case int:
+		return new(big.Float).SetInt64(int64(v))
 	case int64:
 		return new(big.Float).SetInt64(v)
 	case float64:
-		return big.NewFloat(v)
+		if v == v { // NaN is no number, and no value
+			return big.NewFloat(v)
+		}
 	case *big.Int:
 		return new(big.Float).SetInt(v)
 	}

@@ -19,6 +19,7 @@ var (
 	ErrTooBig     = errors.New("too big; ask for a part of it")
 	ErrLink       = errors.New("a link that cannot be followed; name the file itself")
 	ErrBadPath    = errors.New("not a usable path")
+	ErrPartial    = errors.New("not all of it could be walked")
 	ErrUnsafeRoot = errors.New("not a safe root for a workspace")
 )
 
@@ -55,7 +56,7 @@ var causes = []struct{ is, cause error }{
 }
 
 func cause(err error) error {
-	for _, s := range []error{ErrOutside, ErrDenied, ErrReadOnly, ErrNotRegular, ErrNotFound, ErrExists, ErrTooBig, ErrLink, ErrBadPath, errClosed} {
+	for _, s := range []error{ErrOutside, ErrDenied, ErrReadOnly, ErrNotRegular, ErrNotFound, ErrExists, ErrTooBig, ErrLink, ErrBadPath, ErrPartial, errClosed} {
 		if errors.Is(err, s) {
 			return err
 		}

@@ -16,6 +16,10 @@ type Entry struct {
 	Dir  bool
 	Size int64 // bytes; 0 unless a regular file
 	Link bool
+
+	// Untrusted says that third parties chose the name. Of a directory it is not
+	// said: the operator's glob names vendor, not who wrote what is in it.
+	Untrusted bool
 }
 
 // use runs one operation on a target of this space.
@@ -99,7 +103,9 @@ func (s *Space) ReadDir(t Target, max int) (entries []Entry, more bool, err erro
 		defer dir.Close()
 		infos, left, err := s.list(t, dir, max, false)
 		for _, info := range infos {
-			entries = append(entries, entry(info))
+			e := entry(info)
+			e.Untrusted = !e.Dir && s.target(e.Name, t.root, path.Join(t.rel, e.Name)).Untrusted
+			entries = append(entries, e)
 		}
 		more = left
 		return err

@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -28,7 +29,8 @@ func (l Limits) orDefault() Limits {
 // sorted by name. Links are not followed and, like devices, pipes and what ReadDeny matches, not shown. fn may return fs.SkipDir
 // (for a directory: not into it) or fs.SkipAll.
 //
-// What a limit or an error of the system leaves out is reported at the end, after all the rest was walked.
+// What a limit or an error of the system leaves out is reported at the end, after all the rest was walked, by an error that is
+// ErrPartial and says where it was first.
 func (s *Space) Walk(t Target, fn func(Target, fs.FileInfo) error, limits Limits) error {
 	var own error // of fn: returned as it is
 	show := func(t Target, info fs.FileInfo) error {
@@ -108,12 +110,12 @@ func (v *visitor) run(t Target) error {
 func (v *visitor) expand(t Target, depth int) {
 	room := v.limits.Entries - v.seen - len(v.stack)
 	if depth > v.limits.Depth || room <= 0 {
-		v.miss(ErrTooBig)
+		v.miss(t, ErrTooBig)
 		return
 	}
 	dir, err := t.root.descend(t.rel, false)
 	if err != nil {
-		v.miss(err)
+		v.miss(t, err)
 		return
 	}
 	defer dir.Close()
@@ -121,7 +123,7 @@ func (v *visitor) expand(t Target, depth int) {
 	if more {
 		err = ErrTooBig
 	}
-	v.miss(err)
+	v.miss(t, err)
 	for _, info := range slices.Backward(infos) {
 		if v.all || info.Mode().IsRegular() || info.IsDir() {
 			rel := path.Join(t.rel, info.Name())
@@ -131,8 +133,8 @@ func (v *visitor) expand(t Target, depth int) {
 }
 
 // miss remembers what was left out; what has gone meanwhile was not.
-func (v *visitor) miss(err error) {
+func (v *visitor) miss(at Target, err error) {
 	if v.left == nil && err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.left = err
+		v.left = fmt.Errorf("%w (%s: %w)", ErrPartial, at.Rel, cause(err))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -26,8 +27,9 @@ type prompter struct {
 	progress *progress
 	in       *bufio.Reader
 
-	flush func()     // drops what was typed before the question stood there; nil uses the terminal
-	rows  func() int // height of the terminal; nil asks it
+	flush func()                     // drops what was typed before the question stood there; nil uses the terminal
+	size  func() (width, height int) // of the terminal; nil asks it
+	here  func() bool                // whether the terminal is still there; nil asks it
 }
 
 // Approve shows the question and reads the answer.
@@ -41,16 +43,16 @@ func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answe
 		fmt.Fprintf(p.sys.stderr, "A call of %s asks, and its arguments are too long to show (%d bytes): denied.\n", q.Tool, len(text))
 		return bridge.Answer{By: p.sys.principal(""), Reason: "the question was too long to be shown in full"}, nil
 	}
-	if !p.page(text) {
-		return bridge.Answer{By: p.sys.principal(""), Reason: "the person stopped reading"}, nil
+	if whole, err := p.page(ctx, text); err != nil || !whole {
+		return bridge.Answer{By: p.sys.principal(""), Reason: "the person stopped reading"}, err
 	}
 	choices := "Type yes to allow this call, anything else to deny it: "
 	if q.Lease != "" {
-		choices = "Type yes to allow this call, lease to allow also\n  " + scan.Line(q.Lease, 600) + "\nor anything else to deny it: "
+		choices = "Type yes to allow this call, lease to allow all that the lease says, anything else to deny it: "
 	}
 	p.drop()
 	fmt.Fprint(p.sys.stderr, choices)
-	word, err := p.read(ctx)
+	word, _, err := p.read(ctx)
 	if err != nil {
 		return bridge.Answer{}, err
 	}
@@ -64,30 +66,61 @@ func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answe
 	return a, nil
 }
 
-// read reads one line. The end of input is an empty line, which is no. The
-// goroutine ends with the line, or with the process.
-func (p *prompter) read(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
+// read reads one line; ended says that the input ended instead, which is an empty
+// word, and so no. The goroutine ends with the line, or with the process.
+func (p *prompter) read(ctx context.Context) (word string, ended bool, err error) {
+	type line struct {
+		text  string
+		ended bool
+	}
+	lines := make(chan line, 1)
 	go func() {
 		text, err := p.in.ReadString('\n')
 		if err != nil {
 			text = "" // a line that was not ended was not meant
 		}
-		line <- strings.ToLower(strings.TrimSpace(text))
+		lines <- line{strings.ToLower(strings.TrimSpace(text)), err != nil}
 	}()
 	select {
-	case text := <-line:
-		return text, nil
+	case l := <-lines:
+		if l.ended && p.gone() {
+			return "", true, p.left(ctx)
+		}
+		return l.text, l.ended, nil
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return "", false, ctx.Err()
+	}
+}
+
+// gone reports whether the terminal that was there is no longer.
+func (p *prompter) gone() bool {
+	if p.here != nil {
+		return !p.here()
+	}
+	return !term.IsTerminal(int(os.Stdin.Fd()))
+}
+
+// hangUp is how long the signal of a hang-up may be on its way.
+const hangUp = time.Second
+
+// left is how a question ends when the person's terminal went away: nobody said
+// no, so it stays open, and the signal of the hang-up ends the run.
+func (p *prompter) left(ctx context.Context) error {
+	timer := time.NewTimer(hangUp)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return fmt.Errorf("the terminal is gone: %w", bridge.ErrPaused)
 	}
 }
 
 // page shows the text, a screen at a time, and reports whether all of it was
-// shown.
-func (p *prompter) page(text string) bool {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	height := p.height()
+// shown and read.
+func (p *prompter) page(ctx context.Context, text string) (bool, error) {
+	width, height := p.screen()
+	lines := folded(text, width)
 	for start := 0; start < len(lines); start += height {
 		for _, l := range lines[start:min(start+height, len(lines))] {
 			fmt.Fprintln(p.sys.stderr, l)
@@ -95,24 +128,27 @@ func (p *prompter) page(text string) bool {
 		if left := len(lines) - start - height; left > 0 {
 			p.drop()
 			fmt.Fprintf(p.sys.stderr, "-- %d more lines: Enter goes on, q denies -- ", left)
-			word, err := p.read(context.Background())
-			if err != nil || word != "" {
-				return false
+			word, ended, err := p.read(ctx)
+			if err != nil || ended || word != "" {
+				return false, err
 			}
 		}
 	}
-	return true
+	return true, nil
 }
 
-func (p *prompter) height() int {
-	if p.rows != nil {
-		return p.rows()
+// screen is how much of the terminal a page may fill, in columns and lines. Two
+// lines stay free for what is asked below.
+func (p *prompter) screen() (width, height int) {
+	width, height, err := term.GetSize(int(os.Stderr.Fd()))
+	if p.size != nil {
+		width, height = p.size()
+		err = nil
 	}
-	_, h, err := term.GetSize(int(os.Stderr.Fd()))
-	if err != nil || h < 8 {
-		return 1 << 20
+	if err != nil || width < 20 || height < 8 {
+		width, height = 80, 24
 	}
-	return h - 4
+	return width, height - 4
 }
 
 // drop forgets keys that were pressed before the question was there.
@@ -145,7 +181,7 @@ func dialog(q bridge.Question) string {
 		say("why:  %s  (%s)", scan.Line(d.Reason, 2000), scan.Line(rule, 200))
 	}
 	for _, a := range q.Args {
-		say("  %s%s = %s", scan.Line(a.Name, 100), marks(a), escaped(a.Value))
+		say("  %s%s = %s", scan.Line(a.Name, 100), marks(a), untabbed(a.Value))
 		for _, s := range a.Seen {
 			say("      seen in %s", scan.Line(s, 400))
 		}
@@ -156,19 +192,19 @@ func dialog(q bridge.Question) string {
 	for _, u := range q.URLs {
 		say("host: %s → %s", scan.Line(u.Param, 100), scan.Line(u.Host+":"+u.Port, 300))
 	}
-	say("it can: %s", strings.Join(q.Capabilities, ", "))
+	can := strings.Join(q.Capabilities, ", ")
+	if can == "" {
+		can = "nothing beyond its answer"
+	}
+	say("it can: %s", can)
 	say("this conversation holds: %s", held(q.Held))
+	if q.Lease != "" {
+		say("lease would allow: %s", scan.Line(q.Lease, 4096))
+	}
 	if q.Diff != "" {
-		say("change:\n%s", escaped(q.Diff))
+		say("change:\n%s", untabbed(q.Diff))
 	}
 	return b.String()
-}
-
-// escaped is text with its lines kept and nothing invisible in it. The arguments
-// were made visible before; here it is made sure of, since a dialog that hides
-// what it approves would be worse than none.
-func escaped(text string) string {
-	return strings.ReplaceAll(scan.Visible(text), "\t", "    ")
 }
 
 func marks(a bridge.Arg) string {

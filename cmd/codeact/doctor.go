@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -27,14 +26,14 @@ type finding struct {
 
 func newDoctor(s *sys) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "doctor", Short: "Try what a run needs, and report what was really enforced", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "doctor", Short: "Try what a run needs, and report what was really enforced", Args: none,
 		RunE: func(c *cobra.Command, _ []string) error { return doctor(c.Context(), s, asJSON) }}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
 func doctor(ctx context.Context, s *sys, asJSON bool) error {
-	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkMemory, checkTime, checkTerminal}
+	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkBox, checkMemory, checkTime, checkTerminal}
 	var found []finding
 	bad := false
 	for _, check := range checks {
@@ -43,7 +42,7 @@ func doctor(ctx context.Context, s *sys, asJSON bool) error {
 		found = append(found, f)
 	}
 	if asJSON {
-		if err := json.NewEncoder(s.stdout).Encode(found); err != nil {
+		if err := writeJSON(s, found); err != nil {
 			return err
 		}
 	} else {
@@ -64,7 +63,7 @@ func doctor(ctx context.Context, s *sys, asJSON bool) error {
 	return nil
 }
 
-// result turns an error into a finding.
+// found turns an error into a finding.
 func found(check, detail string, err error, hint string) finding {
 	if err != nil {
 		return finding{Check: check, Detail: err.Error(), Hint: hint}
@@ -131,7 +130,7 @@ func checkTraces(_ context.Context, s *sys) finding {
 	return found("trace", fmt.Sprintf("one durable line takes %v", took.Round(time.Microsecond)), err, "")
 }
 
-// exec runs one block in a worker of its own.
+// block runs one block in a worker of its own.
 func block(ctx context.Context, s *sys, l interp.Limits, code string) (held []string, err error) {
 	in, err := interp.New(interp.Config{Worker: s.worker, Limits: l})
 	if err != nil {
@@ -152,6 +151,28 @@ func checkWorker(ctx context.Context, s *sys) finding {
 	return found("worker", "confined by "+strings.Join(held, ", "), err, "the interpreter does not start with less confinement than it requires")
 }
 
+// checkBox lets workers try what they must not be able to do. What is asked for
+// says nothing; what was stopped does.
+func checkBox(ctx context.Context, s *sys) finding {
+	canaries, err := interp.Probe(ctx, interp.Config{Worker: s.worker})
+	var stopped, done []string
+	for _, c := range canaries {
+		if c.Stopped {
+			stopped = append(stopped, fmt.Sprintf("%s (%s)", c.Action, c.By))
+		} else {
+			done = append(done, c.Action)
+		}
+	}
+	if err == nil && done != nil {
+		err = fmt.Errorf("a worker did what it must not be able to do: %s", strings.Join(done, ", "))
+	}
+	return found("box", "tried and stopped: "+strings.Join(stopped, ", "), err, "use Linux 6.12 or later with landlock and seccomp")
+}
+
+// neverEnds hashes a tuple whose parts are shared 2^60 times: no step of the
+// interpreter ends in it.
+const neverEnds = "t = (1,)\nfor i in range(60):\n  t = (t, t)\n{t: 1}"
+
 // checkMemory and checkTime see that the limits end a block, not that they are
 // set.
 func checkMemory(ctx context.Context, s *sys) finding {
@@ -160,7 +181,7 @@ func checkMemory(ctx context.Context, s *sys) finding {
 }
 
 func checkTime(ctx context.Context, s *sys) finding {
-	_, err := block(ctx, s, interp.Limits{Wall: 200 * time.Millisecond}, "all(range(1, 1 << 62))")
+	_, err := block(ctx, s, interp.Limits{Wall: 200 * time.Millisecond}, neverEnds)
 	return mustEnd("time", err, interp.ErrWall)
 }
 

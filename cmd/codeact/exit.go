@@ -9,7 +9,7 @@ import (
 	"github.com/codeact-dev/codeact/engine/assembly"
 )
 
-// The exit codes. 8 and the refusals' 3 are told apart from success on purpose: a
+// The exit codes. 129, 130 and 143 are a hang-up, an interrupt and a termination. 8 and the refusals' 3 are told apart from success on purpose: a
 // script that only looks at 0 must not take a refusal for an answer.
 const (
 	exitOK           = 0
@@ -20,6 +20,7 @@ const (
 	exitLimit        = 5
 	exitPrecondition = 6
 	exitPaused       = 8
+	exitHangup       = 129
 	exitInterrupt    = 130
 	exitTerminated   = 143
 )
@@ -43,11 +44,10 @@ func codeOf(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &code):
-		if sig, ok := context.Cause(ctx).(signalError); ok && code == exitInterrupt && sig.Signal == syscall.SIGTERM {
-			return exitTerminated
-		}
+	case errors.As(err, &code) && code != exitInterrupt:
 		return int(code)
+	case ctx.Err() != nil:
+		return signalled(ctx)
 	case errors.Is(err, assembly.ErrCredential):
 		return exitCredential
 	case errors.Is(err, assembly.ErrPrecondition):
@@ -56,4 +56,20 @@ func codeOf(ctx context.Context, err error) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// signalled is the exit code of what the end of ctx stopped: 128 and the number of
+// the signal, as a shell counts.
+func signalled(ctx context.Context) int {
+	var s signalError
+	if !errors.As(context.Cause(ctx), &s) {
+		return exitInterrupt
+	}
+	switch s.Signal {
+	case syscall.SIGTERM:
+		return exitTerminated
+	case syscall.SIGHUP:
+		return exitHangup
+	}
+	return exitInterrupt
 }

@@ -12,11 +12,15 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
+	"github.com/hashicorp/go-multierror"
 	"golang.org/x/term"
 
+	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/interp"
+	"github.com/codeact-dev/codeact/policy"
 )
 
 func main() {
@@ -32,12 +36,13 @@ type signalError struct{ os.Signal }
 
 func (e signalError) Error() string { return "stopped by " + e.Signal.String() }
 
-// withSignals ends the context at the first interrupt, so that the run can write
-// its end. A second one ends the process at once. stop ends the goroutine.
+// withSignals ends the context at the first interrupt, termination or hang-up, so
+// that the run can write its end. A second one ends the process at once. stop ends
+// the goroutine.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
 		select {
@@ -57,15 +62,48 @@ func execute(ctx context.Context, sys *sys, args []string) int {
 	err := root.ExecuteContext(ctx)
 	var code exitCode
 	if err != nil && !errors.As(err, &code) {
-		fmt.Fprintln(sys.stderr, "codeact: "+sys.show(err.Error()))
+		fmt.Fprintln(sys.stderr, sys.show(message(err)))
 	}
 	return codeOf(ctx, err)
+}
+
+// message is the text of an error for people. A fault of a file begins with its
+// place, as compilers write it, so that an editor can go there; anything else says
+// who speaks.
+func message(err error) string {
+	var use usageError
+	if errors.As(err, &use) {
+		err = use.error
+	}
+	list := []error{err}
+	if many, ok := err.(*multierror.Error); ok {
+		list = many.Errors
+	}
+	var lines []string
+	for _, err := range list {
+		text := strings.TrimRight(err.Error(), "\n")
+		if !atPlace(err) {
+			text = "codeact: " + text
+		}
+		lines = append(lines, text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// atPlace reports whether the text of an error begins with a file.
+func atPlace(err error) bool {
+	switch err.(type) {
+	case *taskfile.Fault, *policy.FileError:
+		return true
+	}
+	return false
 }
 
 // system is the process's own surroundings.
 func system() *sys {
 	home, _ := os.UserHomeDir()
 	s := &sys{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, userHome: home}
+	s.outTTY = term.IsTerminal(int(os.Stdout.Fd()))
 	s.errTTY = term.IsTerminal(int(os.Stderr.Fd()))
 	s.inTTY = term.IsTerminal(int(os.Stdin.Fd()))
 	return s

@@ -2,27 +2,28 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 )
 
 func newVersion(s *sys) *cobra.Command {
 	var asJSON bool
-	c := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error {
+	c := &cobra.Command{Use: "version", Short: "Print the version", Args: none, RunE: func(*cobra.Command, []string) error {
 		if !asJSON {
 			fmt.Fprintf(s.stdout, "codeact %s %s/%s\n", version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		}
-		return json.NewEncoder(s.stdout).Encode(map[string]any{"version": version(), "go": runtime.Version(), "os": runtime.GOOS,
+		return writeJSON(s, map[string]any{"version": version(), "go": runtime.Version(), "os": runtime.GOOS,
 			"arch": runtime.GOARCH, "starlark": starlark.CompilerVersion})
 	}}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -30,7 +31,7 @@ func newVersion(s *sys) *cobra.Command {
 }
 
 func newSchema(s *sys) *cobra.Command {
-	return &cobra.Command{Use: "schema KIND", Short: "Print the JSON Schema of a file: task, mock, script or home", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "schema KIND", Short: "Print the JSON Schema of a file: task, mock, script or home", Args: one("a kind of file", "task"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := taskfile.Schema(args[0])
 			if err != nil {
@@ -46,7 +47,7 @@ func newTrust(s *sys) *cobra.Command {
 	var digest string
 	var print bool
 	var params []string
-	c := &cobra.Command{Use: "trust TASK", Short: "Trust a task file, with all that it brings, as it stands now", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "trust TASK", Short: "Trust a task file, with all that it brings, as it stands now", Args: one("a task file", "task.yaml"),
 		RunE: func(_ *cobra.Command, args []string) error { return trust(s, args[0], params, digest, print) }}
 	c.Flags().StringVar(&digest, "digest", "", "the `DIGEST` that was looked at; needed without a terminal")
 	c.Flags().StringArrayVarP(&params, "param", "p", nil, "value of a parameter, as `NAME=VALUE`: it may choose a file")
@@ -71,12 +72,12 @@ func trust(s *sys, path string, params []string, digest string, print bool) erro
 		fmt.Fprintln(s.stdout, t.Digest())
 		return nil
 	}
-	fmt.Fprintf(s.stderr, "%s\n  %s\n", s.show(path), t.Digest())
+	fmt.Fprintf(s.stderr, "%s\n  %s\n", scan.Line(path, 4096), t.Digest())
 	for _, f := range t.Files {
-		fmt.Fprintf(s.stderr, "  file %s (%s) sha256:%s\n", s.show(f.Path), s.show(f.Why), f.SHA256)
+		fmt.Fprintf(s.stderr, "  file %s (%s) sha256:%s\n", scan.Line(f.Path, 4096), scan.Line(f.Why, 200), f.SHA256)
 	}
 	for _, n := range t.NeedsTrust() {
-		fmt.Fprintf(s.stderr, "  runs %s\n", s.show(n))
+		fmt.Fprintf(s.stderr, "  runs %s\n", scan.Line(n, 4096))
 	}
 	switch {
 	case digest == t.Digest():
@@ -85,6 +86,7 @@ func trust(s *sys, path string, params []string, digest string, print bool) erro
 	case !s.inTTY || !s.errTTY:
 		return fmt.Errorf("%w: without a terminal give the digest that you looked at: --digest %s", assembly.ErrPrecondition, t.Digest())
 	default:
+		flushTerminal(os.Stdin)
 		fmt.Fprint(s.stderr, "Type yes to trust it: ")
 		word, err := bufio.NewReader(s.stdin).ReadString('\n')
 		if err != nil || strings.TrimSpace(word) != "yes" {

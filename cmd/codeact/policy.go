@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 )
 
 func newPolicy(s *sys) *cobra.Command {
-	c := &cobra.Command{Use: "policy", Short: "Check policy files", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "policy", Short: "Check policy files", Args: subcommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var task string
 	var params []string
 	var strict, asJSON bool
@@ -42,7 +43,7 @@ func checkPolicy(s *sys, paths []string, task string, params []string, strict, a
 	warnings := p.Check(ts)
 	if asJSON {
 		list := []policy.Warning{}
-		err = json.NewEncoder(s.stdout).Encode(map[string]any{"files": p.Files(), "rules": p.Rules(), "warnings": append(list, warnings...)})
+		err = writeJSON(s, map[string]any{"files": p.Files(), "rules": p.Rules(), "warnings": append(list, warnings...)})
 	} else {
 		fmt.Fprintf(s.stdout, "policies: %d files, %d rules\n", p.Files(), p.Rules())
 		for _, w := range warnings {
@@ -63,7 +64,7 @@ func compiled(s *sys, paths []string, task string, params []string) (*policy.Pol
 	case task != "" && len(params) > 0:
 		return nil, nil, usage(errors.New("--param goes with policy files; a task has its policyParams"))
 	case task != "":
-		r, err := (&runFlags{color: "never", policies: paths}).open(s, task, newProgress(s, "never"))
+		r, err := look(s, task, paths)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -89,13 +90,52 @@ func policyParams(list []string) (map[string]any, error) {
 	values := map[string]any{}
 	for _, kv := range list {
 		k, text, ok := strings.Cut(kv, "=")
-		var v any
-		if !ok || json.Unmarshal([]byte(text), &v) != nil {
+		v, err := parseJSON(text)
+		if !ok || k == "" || err != nil {
 			return nil, fmt.Errorf("--param %q: want NAME=JSON, as limit=5 or hosts='[\"a.example\"]'", kv)
 		}
 		values[k] = v
 	}
 	return values, nil
+}
+
+// parseJSON reads one value, a whole number as an int64: a policy tells 5 from 5.0.
+func parseJSON(text string) (any, error) {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("there is more behind the value")
+	}
+	return numbers(v)
+}
+
+// numbers replaces every json.Number in v.
+func numbers(v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n, nil
+		}
+		return v.Float64()
+	case []any:
+		for i := range v {
+			if v[i], err = numbers(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for k := range v {
+			if v[k], err = numbers(v[k]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
 }
 
 // policyFiles reads files and the policies of directories. A directory without one

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/codeact-dev/codeact/bridge/scan"
@@ -27,13 +29,14 @@ type progress struct {
 }
 
 func newProgress(s *sys, color string) *progress {
-	p := &progress{out: s.stderr, tty: s.errTTY, args: map[string]map[string]any{}}
+	kind, _ := s.env("TERM")
+	p := &progress{out: s.stderr, tty: s.errTTY && kind != "dumb", args: map[string]map[string]any{}}
 	noColor, set := s.env("NO_COLOR")
 	force, _ := s.env("CLICOLOR_FORCE")
 	switch {
 	case color == "always" || color == "auto" && force != "" && force != "0":
 		p.color = true
-	case color == "auto" && s.errTTY && (!set || noColor == ""):
+	case color == "auto" && p.tty && (!set || noColor == ""):
 		p.color = true
 	}
 	return p
@@ -59,7 +62,7 @@ func (p *progress) line(format string, args ...any) { fmt.Fprintf(p.out, format+
 // start says what the run begins with, and what about it is looser than usual.
 func (p *progress) start(r *assembly.Run) {
 	p.limits = r.Task.Limits
-	p.line("task %s · model %s · workspace %s", r.File.Metadata.Name, scan.Line(r.Model.Name(), 80), scan.Line(r.Dir(), 200))
+	p.line("task %s · model %s · workspace %s", scan.Line(r.File.Metadata.Name, 100), scan.Line(r.Model.Name(), 80), scan.Line(r.Dir(), 200))
 	if r.Policy.Files() > 0 {
 		p.line("policies: %d files, %d rules active", r.Policy.Files(), r.Policy.Rules())
 	}
@@ -110,10 +113,10 @@ func (p *progress) event(e engine.Event) {
 	case *engine.LimitWarning:
 		p.line("  %s", p.paint(yellow, fmt.Sprintf("limit %s: %s of %s used", e.Limit, e.Used, e.Of)))
 	case *engine.WorkerDied:
-		p.line("  %s", p.paint(red, "the interpreter was stopped: "+e.Cause))
+		p.line("  %s", p.paint(red, "the interpreter was stopped: "+scan.Line(e.Cause, 200)))
 	case *engine.StepCompleted:
 		if e.Error != "" {
-			p.line("  %s", p.paint(yellow, "the block failed: "+e.Error))
+			p.line("  %s", p.paint(yellow, "the block failed: "+scan.Line(e.Error, 200)))
 		}
 	case *engine.LessonProposed:
 		p.line("  %s", p.paint(dim, "lesson proposed: "+scan.Line(e.Text, 200)))
@@ -149,12 +152,12 @@ func (p *progress) decided(e *engine.CallDecided) {
 	if e.Bad {
 		word = "bad call"
 	}
-	p.line("  %s %s %s — %s: %s", p.paint(red, word), e.Tool, argLine(e.Args), e.Decision.Gate, scan.Line(e.Decision.Reason, 300))
+	p.line("  %s %s — %s: %s", p.paint(red, word), called(e.Tool, e.Args), e.Decision.Gate, scan.Line(e.Decision.Reason, 300))
 }
 
 func (p *progress) completed(e *engine.CallCompleted) {
 	p.calls++
-	what := fmt.Sprintf("%s %s %s", e.Tool, argLine(p.args[e.Call]), size(e.Bytes))
+	what := called(e.Tool, p.args[e.Call]) + " " + size(e.Bytes)
 	delete(p.args, e.Call)
 	if !e.Taint.Clean() {
 		what += " [" + e.Taint.String() + "]"
@@ -169,13 +172,13 @@ func (p *progress) completed(e *engine.CallCompleted) {
 	}
 }
 
-// argLine is the arguments on one line, each cut.
-func argLine(args map[string]any) string {
-	var parts []string
-	for _, k := range sortedKeys(args) {
+// called is a call on one line, each argument cut.
+func called(tool string, args map[string]any) string {
+	parts := []string{scan.Line(tool, 100)}
+	for _, k := range slices.Sorted(maps.Keys(args)) {
 		parts = append(parts, scan.Line(fmt.Sprintf("%s=%v", k, args[k]), 60))
 	}
-	return scan.Line(strings.Join(parts, " "), 140)
+	return scan.Line(strings.Join(parts, " "), 240)
 }
 
 func size(n int) string {
@@ -189,7 +192,7 @@ func size(n int) string {
 }
 
 // end says how the run ended, and what to do next.
-func (p *progress) end(o engine.Outcome, r *assembly.Run) {
+func (p *progress) end(o engine.Outcome) {
 	p.settle()
 	color := map[engine.Status]string{engine.Completed: green, engine.CompletedWithRefusals: yellow, engine.Paused: yellow}[o.Status]
 	if color == "" {
@@ -200,14 +203,14 @@ func (p *progress) end(o engine.Outcome, r *assembly.Run) {
 		p.line("  %s", scan.Line(o.Reason, 600))
 	}
 	for _, d := range o.Denied {
-		p.line("  refused: %s (call %s) by %s", d.Tool, d.Call, d.Gate)
+		p.line("  refused: %s (call %s) by %s", scan.Line(d.Tool, 100), d.Call, d.Gate)
 	}
 	for _, a := range o.Approvals {
-		p.line("  approval %s: %s %s", a.ID, a.Tool, a.State)
+		p.line("  approval %s: %s %s", a.ID, scan.Line(a.Tool, 100), a.State)
 	}
 	if o.BlockedSends > 0 {
 		p.line("  blocked sends: %d", o.BlockedSends)
 	}
-	p.line("trace: %s", o.Trace)
+	p.line("trace: %s", scan.Line(o.Trace, 4096))
 	p.line("next:  codeact trace show %s", o.RunID)
 }

@@ -20,8 +20,10 @@ type sys struct {
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
 	userHome       string
-	inTTY, errTTY  bool
-	worker         []string // of the interpreter; nil is this program
+
+	inTTY, outTTY, errTTY bool
+
+	worker []string // of the interpreter; nil is this program
 }
 
 // show makes text of files, models and tools fit for a terminal.
@@ -29,13 +31,19 @@ func (s *sys) show(text string) string { return scan.Visible(text) }
 
 // home is codeact's own directory: $CODEACT_HOME, else ~/.codeact.
 func (s *sys) home() (string, error) {
+	home := filepath.Join(s.userHome, ".codeact")
 	if h, ok := s.env("CODEACT_HOME"); ok && h != "" {
-		return filepath.Abs(h)
-	}
-	if s.userHome == "" {
+		var err error
+		if home, err = filepath.Abs(h); err != nil {
+			return "", err
+		}
+	} else if s.userHome == "" {
 		return "", errors.New("there is no home directory: set CODEACT_HOME to a directory of your own")
 	}
-	return filepath.Join(s.userHome, ".codeact"), nil
+	if info, err := os.Stat(home); err == nil && !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory: set CODEACT_HOME to a directory of your own", home)
+	}
+	return home, nil
 }
 
 // principal is who runs it.
@@ -60,24 +68,63 @@ func version() string {
 
 func newRoot(s *sys) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "codeact",
-		Short:         "Run agents that act by writing Starlark, through one guarded door",
+		Use:   "codeact",
+		Short: "Run agents that act by writing Starlark, through one guarded door",
+		Long: "Run agents that act by writing Starlark, through one guarded door.\n\n" +
+			"A task file says what to do, with which model, tools and rules. What it does not grant is refused or\n" +
+			"asked, and everything that happens stands in a trace.\n\n" +
+			"State is kept in $CODEACT_HOME, or in ~/.codeact without it.",
+		Example:       "  codeact doctor                   try what this machine can enforce\n  codeact run task.yaml            run a task\n  codeact trace show RUN           see what it did\n  codeact policy check rules.yaml  find what rules miss",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          subcommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetIn(s.stdin)
 	root.SetOut(s.stdout)
 	root.SetErr(s.stderr)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w (see %s --help)", err, c.CommandPath()))
+		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
 	root.AddCommand(newRun(s), newTrace(s), newTools(s), newPolicy(s), newTrust(s), newSchema(s), newDoctor(s), newVersion(s))
 	for _, c := range commandsOf(root) {
 		wrapArgs(c)
 	}
 	return root
+}
+
+// subcommand refuses a word that is no command of c, and names the nearest one.
+func subcommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2 // letters
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf(" (did you mean %q?)", near[0])
+	}
+	return fmt.Errorf("%s has no command %q%s", c.CommandPath(), args[0], hint)
+}
+
+// one asks for exactly one argument, and says what it is.
+func one(what, example string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch len(args) {
+		case 1:
+			return nil
+		case 0:
+			return fmt.Errorf("give %s: %s %s", what, c.CommandPath(), example)
+		}
+		return fmt.Errorf("want %s, have %d arguments: %q", what, len(args), args)
+	}
+}
+
+// none refuses arguments.
+func none(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, have %q", c.CommandPath(), args)
+	}
+	return nil
 }
 
 // commandsOf is every command below c, itself too.
@@ -97,7 +144,7 @@ func wrapArgs(c *cobra.Command) {
 	}
 	c.Args = func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return usage(fmt.Errorf("%w (see %s --help)", err, c.CommandPath()))
+			return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 		}
 		return nil
 	}

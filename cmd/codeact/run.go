@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,9 +32,10 @@ func newRun(s *sys) *cobra.Command {
 		Long: "Run a task file; - reads it from standard input.\n\n" +
 			"Exit codes: 0 finished, nothing refused; 1 failed; 2 usage or a fault in a file; 3 finished, something was refused;\n" +
 			"4 a key or secret is missing; 5 a limit ended the run; 6 a security precondition is not met, nothing ran;\n" +
-			"8 paused, somebody must answer; 130 and 143 stopped by a signal.",
-		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), s, args[0]) },
+			"8 paused, somebody must answer; 129, 130 and 143 stopped by a signal.",
+		Example: "  codeact run task.yaml\n  codeact run task.yaml -p mailbox=support --limit steps=10\n  codeact run --json --no-input task.yaml > report.json",
+		Args:    one("a task file", "task.yaml"),
+		RunE:    func(c *cobra.Command, args []string) error { return f.run(c.Context(), s, args[0]) },
 	}
 	fs := c.Flags()
 	fs.StringArrayVarP(&f.params, "param", "p", nil, "value of a parameter, as `NAME=VALUE`")
@@ -73,25 +75,31 @@ func (f *runFlags) run(ctx context.Context, s *sys, path string) error {
 		return usage(err)
 	}
 	p := newProgress(s, f.color)
-	r, err := f.open(s, path, p)
+	r, file, err := f.open(s, path, p)
 	if err != nil {
-		return err
+		return f.refused(ctx, s, err)
 	}
 	defer r.Close()
 	p.start(r)
 	o, err := r.Do(ctx)
-	if err != nil {
-		if o.Trace != "" {
-			fmt.Fprintln(s.stderr, "trace: "+o.Trace)
+	if o.Status == "" { // it did not start, or its trace could not be written to the end
+		if file != nil {
+			file.Close()
 		}
-		return err
+		if o.Trace != "" {
+			return fmt.Errorf("%w; what was done until then stands in %s", err, o.Trace)
+		}
+		return f.refused(ctx, s, err)
 	}
-	p.end(o, r)
-	if err := f.print(s, o); err != nil {
-		return err
+	if o.Status == engine.Cancelled {
+		o.ExitCode = signalled(ctx)
 	}
 	if o.ExitCode == exitRefusals && f.refusals == "ok" {
-		return nil
+		o.ExitCode = exitOK
+	}
+	p.end(o)
+	if err := errors.Join(err, f.print(s, o, file)); err != nil {
+		return err
 	}
 	if o.ExitCode != exitOK {
 		return exitCode(o.ExitCode)
@@ -99,34 +107,69 @@ func (f *runFlags) run(ctx context.Context, s *sys, path string) error {
 	return nil
 }
 
-// open assembles the run. What is wrong with a file is a usage error.
-func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, error) {
-	home, err := s.home()
-	if err != nil {
-		return nil, err
+// refused reports a run that did not start. Whoever asked for a document gets one.
+func (f *runFlags) refused(ctx context.Context, s *sys, err error) error {
+	if !f.json || err == nil {
+		return err
 	}
-	params, err := pairs(f.params)
+	return errors.Join(err, writeJSON(s, engine.Outcome{Status: engine.RefusedToStart, ExitCode: codeOf(ctx, err), Reason: s.show(message(err)),
+		Output: json.RawMessage("null"), Denied: []engine.Denial{}, Approvals: []engine.ApprovalReport{}, Calls: []engine.CallReport{},
+		Lessons: []engine.LessonReport{}}))
+}
+
+// open assembles the run, and opens the file for its output before anything is
+// done: a run whose result cannot be kept should not begin.
+func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.File, error) {
+	opt, err := f.options(s)
 	if err != nil {
-		return nil, usage(err)
+		return nil, nil, err
 	}
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
+	opt.OnText = p.text
+	opt.Observe = func(e engine.Event, l store.Line) {
+		if f.jsonl {
+			fmt.Fprintln(s.stdout, s.machine(l.Body))
+		}
+		p.event(e)
 	}
-	opt := assembly.Options{Home: home, UserHome: s.userHome, Cwd: cwd, Stdin: s.stdin, Env: s.env, Params: params, Model: f.model, Workspace: f.workspace,
-		Mode: f.mode, OnAsk: f.onAsk, Policies: f.policies, Limits: f.limits, Trust: f.trust, Principal: s.principal(f.principal),
-		Worker: s.worker, Version: version(), OnText: p.text,
-		Observe: func(e engine.Event, l store.Line) {
-			if f.jsonl {
-				fmt.Fprintf(s.stdout, "%s\n", l.Body)
-			}
-			p.event(e)
-		}}
 	if s.inTTY && s.errTTY && !f.noInput && path != "-" {
 		opt.Approver = &prompter{sys: s, progress: p}
 	}
+	r, err := opened(path, opt)
+	if err != nil || f.output == "" {
+		return r, nil, err
+	}
+	file, err := os.OpenFile(f.output, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		r.Close()
+		return nil, nil, usage(fmt.Errorf("--output: %w", err))
+	}
+	return r, file, nil
+}
+
+// options is what the flags and the surroundings add to a task.
+func (f *runFlags) options(s *sys) (assembly.Options, error) {
+	home, err := s.home()
+	if err != nil {
+		return assembly.Options{}, err
+	}
+	params, err := pairs(f.params)
+	if err != nil {
+		return assembly.Options{}, usage(err)
+	}
+	cwd, err := os.Getwd()
+	return assembly.Options{Home: home, UserHome: s.userHome, Cwd: cwd, Stdin: s.stdin, Env: s.env, Params: params, Model: f.model, Workspace: f.workspace,
+		Mode: f.mode, OnAsk: f.onAsk, Policies: f.policies, Limits: f.limits, Trust: f.trust, Principal: s.principal(f.principal),
+		Worker: s.worker, Version: version()}, err
+}
+
+// opened assembles a run. Unless the error says otherwise, a file or a flag is
+// wrong.
+func opened(path string, opt assembly.Options) (*assembly.Run, error) {
 	r, err := assembly.Open(path, opt)
-	if err != nil && !errors.Is(err, assembly.ErrCredential) && !errors.Is(err, assembly.ErrPrecondition) {
+	switch {
+	case errors.Is(err, assembly.ErrState):
+		return nil, fmt.Errorf("%w; set CODEACT_HOME to a directory that you may write to", err)
+	case err != nil && !errors.Is(err, assembly.ErrCredential) && !errors.Is(err, assembly.ErrPrecondition):
 		return nil, usage(err)
 	}
 	return r, err
@@ -147,35 +190,27 @@ func pairs(list []string) (map[string]string, error) {
 	return m, nil
 }
 
-// print writes the result. Standard output carries nothing else.
-func (f *runFlags) print(s *sys, o engine.Outcome) error {
-	out, err := f.sink(s)
-	if err != nil {
-		return err
+// print writes the result: the value to file when there is one, else to standard
+// output, which carries nothing else. A document or events stay on standard output.
+func (f *runFlags) print(s *sys, o engine.Outcome, file *os.File) error {
+	var faults []error
+	if file != nil {
+		_ = file.Truncate(0) // a pipe or a device has no length
+		if string(o.Output) != "null" {
+			_, err := fmt.Fprintln(file, readable(o.Output))
+			faults = append(faults, err)
+		}
+		faults = append(faults, file.Close())
 	}
 	switch {
 	case f.json:
-		if o.ExitCode == exitRefusals && f.refusals == "ok" {
-			o.ExitCode = exitOK
-		}
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(o)
-	case f.jsonl && f.output == "", string(o.Output) == "null":
+		faults = append(faults, writeJSON(s, o))
+	case f.jsonl, file != nil, string(o.Output) == "null":
 	default:
-		_, err = fmt.Fprintln(out, readable(o.Output))
+		_, err := fmt.Fprintln(s.stdout, readable(o.Output))
+		faults = append(faults, err)
 	}
-	if file, ok := out.(*os.File); ok && f.output != "" {
-		err = errors.Join(err, file.Close())
-	}
-	return err
-}
-
-func (f *runFlags) sink(s *sys) (interface{ Write([]byte) (int, error) }, error) {
-	if f.output == "" {
-		return s.stdout, nil
-	}
-	return os.Create(f.output)
+	return errors.Join(faults...)
 }
 
 // readable is the final value as a person reads it: a text as it is, anything else
@@ -185,13 +220,9 @@ func readable(output json.RawMessage) string {
 	if json.Unmarshal(output, &text) == nil {
 		return text
 	}
-	var v any
-	if json.Unmarshal(output, &v) != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, output, "", "  ") != nil {
 		return string(output)
 	}
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return string(output)
-	}
-	return string(b)
+	return b.String()
 }

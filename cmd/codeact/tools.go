@@ -13,10 +13,11 @@ import (
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/bridge/tools"
+	"github.com/codeact-dev/codeact/engine/assembly"
 )
 
 func newTools(s *sys) *cobra.Command {
-	c := &cobra.Command{Use: "tools", Short: "List the tools that a task grants", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "tools", Short: "List the tools that a task grants", Args: subcommand}
 	var task string
 	var asJSON bool
 	list := func(*cobra.Command, []string) error {
@@ -27,8 +28,8 @@ func newTools(s *sys) *cobra.Command {
 		return listTools(s, ts, asJSON)
 	}
 	c.RunE = list
-	l := &cobra.Command{Use: "list", Short: "List the built-in tools, or those of a task", Args: cobra.NoArgs, RunE: list}
-	i := &cobra.Command{Use: "inspect NAME", Short: "Show everything that a tool declares", Args: cobra.ExactArgs(1),
+	l := &cobra.Command{Use: "list", Short: "List the built-in tools, or those of a task", Args: none, RunE: list}
+	i := &cobra.Command{Use: "inspect NAME", Short: "Show everything that a tool declares", Args: one("the name of a tool", "fs_read"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			ts, err := granted(s, task)
 			if err != nil {
@@ -47,12 +48,24 @@ func granted(s *sys, task string) ([]bridge.Tool, error) {
 	if task == "" {
 		return tools.Builtin(tools.Names()...)
 	}
-	r, err := (&runFlags{color: "never"}).open(s, task, newProgress(s, "never"))
+	r, err := look(s, task, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
 	return r.Tools, nil
+}
+
+// look assembles a task without starting anything: it needs neither keys nor
+// trust.
+func look(s *sys, task string, policies []string) (*assembly.Run, error) {
+	f := runFlags{policies: policies}
+	opt, err := f.options(s)
+	if err != nil {
+		return nil, err
+	}
+	opt.Look = true
+	return opened(task, opt)
 }
 
 type toolJSON struct {
@@ -89,7 +102,7 @@ func listTools(s *sys, ts []bridge.Tool, asJSON bool) error {
 		for _, t := range ts {
 			list = append(list, toJSON(t))
 		}
-		return json.NewEncoder(s.stdout).Encode(list)
+		return writeJSON(s, list)
 	}
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tTIER\tCAPABILITIES\tWHAT IT DOES")
@@ -111,7 +124,7 @@ func inspectTool(s *sys, ts []bridge.Tool, name string, asJSON bool) error {
 	}
 	j := toJSON(ts[i])
 	if asJSON {
-		return json.NewEncoder(s.stdout).Encode(j)
+		return writeJSON(s, j)
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -126,5 +139,3 @@ func inspectTool(s *sys, ts []bridge.Tool, name string, asJSON bool) error {
 	}
 	return nil
 }
-
-func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

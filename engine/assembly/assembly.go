@@ -8,11 +8,16 @@ package assembly
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/workspace"
@@ -32,6 +37,10 @@ var (
 
 	// ErrPrecondition: a security precondition is not met.
 	ErrPrecondition = errors.New("security precondition not met")
+
+	// ErrState: the home, or another directory of ours, cannot be used. No file
+	// that the operator wrote is at fault.
+	ErrState = errors.New("cannot keep the state of a run")
 )
 
 // Options is what a caller adds to a task file. Flags can only narrow what the
@@ -62,6 +71,11 @@ type Options struct {
 	OnText  func(string)
 	Now     func() time.Time // nil means time.Now
 	Version string           // of the program, for the trace
+	Log     zerolog.Logger   // see engine.Config
+
+	// Look only reads: the Run has Tools, Policy and Bridge, needs no trust, key or
+	// secret, and cannot Do.
+	Look bool
 }
 
 // A Run is a task that is ready to run, once.
@@ -114,7 +128,7 @@ func (r *Run) assemble() (err error) {
 	if err := r.options(); err != nil {
 		return err
 	}
-	if err := r.vouch(); err != nil {
+	if err := r.vouch(); err != nil && !r.opt.Look {
 		return err
 	}
 	if r.dir, err = r.workspaceDir(); err != nil {
@@ -123,14 +137,14 @@ func (r *Run) assemble() (err error) {
 	if r.Policy, err = r.policies(); err != nil {
 		return err
 	}
-	if r.Bridge, err = r.bridge(); err != nil {
+	if r.Bridge, err = r.bridge(); err != nil || r.opt.Look {
 		return err
 	}
 	if r.Model, err = r.model(); err != nil {
 		return err
 	}
 	if r.Store, err = store.Open(r.traceDir()); err != nil {
-		return fmt.Errorf("assembly: %w", err)
+		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if r.Task, err = r.task(); err != nil {
 		return err
@@ -141,12 +155,15 @@ func (r *Run) assemble() (err error) {
 	}
 	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space,
 		MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
-		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now})
+		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now, Log: r.opt.Log})
 	return err
 }
 
 // Do runs the task. It may be called once.
 func (r *Run) Do(ctx context.Context) (engine.Outcome, error) {
+	if r.opt.Look {
+		return engine.Outcome{}, errors.New("assembly: a run that was opened to look at cannot be done")
+	}
 	o, err := r.engine.Run(ctx, r.Task)
 	if errors.Is(err, interp.ErrSandbox) {
 		return o, fmt.Errorf("%w: %w", ErrPrecondition, err)
@@ -230,9 +247,16 @@ func (r *Run) approver() bridge.Approver {
 }
 
 // writeOutput puts the final value where the operator asked for it. The path is
-// his, not the model's, and it stays inside the workspace.
+// his, not the model's, and it stays inside the workspace. A later run that reads
+// it reads what this one held.
 func (r *Run) writeOutput(o engine.Outcome) error {
-	path := r.File.Output.File
+	path, data := r.File.Output.File, append(slices.Clone(o.Output), '\n')
+	if o.Taint.Untrusted {
+		sum := sha256.Sum256(data)
+		if err := r.Store.MarkUntrusted(hex.EncodeToString(sum[:])); err != nil {
+			return fmt.Errorf("assembly: output.file: %w", err)
+		}
+	}
 	s, _, err := workspace.Open(workspace.Config{Dir: r.dir, Writable: []string{path}, Protected: r.protected()})
 	if err != nil {
 		return fmt.Errorf("assembly: output.file: %w", err)
@@ -240,7 +264,7 @@ func (r *Run) writeOutput(o engine.Outcome) error {
 	defer s.Close()
 	t, err := s.Resolve(path)
 	if err == nil {
-		err = s.WriteFile(t, append(o.Output, '\n'), workspace.Replace)
+		err = s.WriteFile(t, data, workspace.Replace)
 	}
 	if err != nil {
 		return fmt.Errorf("assembly: output.file: %w", err)

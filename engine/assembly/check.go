@@ -149,8 +149,11 @@ func (r *Run) workspaceDir() (string, error) {
 	}
 	if dir == "" {
 		dir = workspace.DefaultDir(r.opt.Home, r.File.Metadata.Name)
+		if r.opt.Look {
+			return dir, nil
+		}
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return "", fmt.Errorf("assembly: %w", err)
+			return "", fmt.Errorf("%w: %w", ErrState, err)
 		}
 	}
 	dir, err := filepath.Abs(dir)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/egress"
-	"github.com/codeact-dev/codeact/bridge/hooks"
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/engine/models"
@@ -100,10 +99,11 @@ func (r *Run) secrets() (map[string]string, error) {
 		v, err := r.secret(s)
 		if err != nil {
 			missing = append(missing, fmt.Sprintf("secret %s: %v", s.Name, err))
+			continue
 		}
 		values[s.Name] = v
 	}
-	if missing != nil {
+	if missing != nil && !r.opt.Look {
 		return nil, fmt.Errorf("%w: %s", ErrCredential, strings.Join(missing, "\n"))
 	}
 	return values, nil
@@ -138,53 +138,13 @@ func (r *Run) env(name string) (string, bool) {
 	return r.opt.Env(name)
 }
 
-// hooks compiles the commands of the home and of the task. One that can match no
-// tool is refused: it would never fire, and nobody would know.
-func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
-	var names []string
-	for _, t := range ts {
-		names = append(names, t.Name)
-	}
-	var hs []bridge.Hook
-	for _, from := range []struct {
-		file  string
-		hooks taskfile.Hooks
-	}{{"config.yaml", r.Home.Hooks}, {r.File.Path, r.File.Hooks}} {
-		list := commands(from.hooks)
-		if len(list) == 0 {
-			continue
-		}
-		set, err := hooks.Compile(list, r.dir)
-		if err != nil {
-			return nil, err
-		}
-		if from.file == r.File.Path {
-			for _, h := range set.Unmatched(names) {
-				return nil, fmt.Errorf("%s: hooks.%s: matcher %q fits none of this task's tools, so the hook would never run: the tools are %s",
-					from.file, h.Event, h.Matcher, strings.Join(names, ", "))
-			}
-		}
-		hs = append(hs, bridge.CommandHooks(set, ""))
-	}
-	return hs, nil
-}
-
-func commands(hs taskfile.Hooks) []hooks.Hook {
-	var list []hooks.Hook
-	for _, event := range wired {
-		for _, g := range hs[event] {
-			for _, c := range g.Hooks {
-				list = append(list, hooks.Hook{Event: event, Matcher: g.Matcher, Name: c.Name, Command: c.Command, Args: c.Args, Timeout: c.Timeout,
-					OnFailure: c.OnFailure, ReceivesSecrets: c.Receives == "secrets"})
-			}
-		}
-	}
-	return list
-}
-
-// protected is the files of this run that it may not change.
+// protected is the files of this run that it may not change. The default workspace
+// is the run's own, although it lies inside the home.
 func (r *Run) protected() []string {
-	list := []string{r.opt.Home}
+	var list []string
+	if r.File.Workspace.Dir != "" || r.opt.Workspace != "" {
+		list = append(list, r.opt.Home)
+	}
 	if r.File.Path != "-" {
 		if abs, err := filepath.Abs(r.File.Path); err == nil {
 			list = append(list, abs)
@@ -201,10 +161,6 @@ func (r *Run) space(runID string) (*workspace.Space, error) {
 	w := r.File.Workspace
 	cfg := workspace.Config{Dir: r.dir, Writable: w.Writable, ReadDeny: w.ReadDeny, Untrusted: w.Untrusted, Protected: r.protected(),
 		SpillDir: filepath.Join(r.opt.Home, "spill", runID)}
-	if r.File.Workspace.Dir == "" && r.opt.Workspace == "" {
-		// The default directory is the run's own, inside the home.
-		cfg.Protected = slices.DeleteFunc(cfg.Protected, func(p string) bool { return p == r.opt.Home })
-	}
 	for _, x := range w.Read {
 		cfg.Read = append(cfg.Read, workspace.Extra{Name: x.As, Path: x.Path})
 	}
@@ -220,6 +176,9 @@ func (r *Run) model() (models.Model, error) {
 		provider, name, ok := strings.Cut(r.opt.Model, "/")
 		if !ok || name == "" {
 			return nil, fmt.Errorf("model %q: want provider/name[@baseURL], as anthropic/claude-sonnet-5", r.opt.Model)
+		}
+		if provider != models.Anthropic && provider != models.OpenAICompatible && provider != "scripted" {
+			return nil, fmt.Errorf("model %q: there is no provider %q: want %s, %s or scripted", r.opt.Model, provider, models.Anthropic, models.OpenAICompatible)
 		}
 		name, base, _ := strings.Cut(name, "@")
 		m = taskfile.Model{Provider: provider, Name: name, BaseURL: base}
@@ -255,6 +214,9 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	}
 	cfg.Key, _ = r.env(variable)
 	if cfg.Key == "" && !models.KeyOptional(cfg) {
+		if variable == "" && r.opt.Model != "" {
+			return nil, fmt.Errorf("model %q: no variable is known to hold the key of this server: name it in the task's model, with apiKeyEnv", r.opt.Model)
+		}
 		if variable == "" {
 			return nil, r.File.Fault("$.model.baseUrl", "no variable is known to hold the key of this server: give model.apiKeyEnv")
 		}

@@ -228,3 +228,9 @@ func items(n *strictyaml.Node) []*strictyaml.Node {
 	}
 	return n.Items
 }
+
+// contains reports whether path is dir or lies in it, by their names.
+func contains(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

@@ -55,7 +55,7 @@ func LoadHome(path string) (*Home, error) {
 	d.fill(reflect.ValueOf(h).Elem(), root)
 	probe := new(Limits) // for the faults of values; Default reads them again
 	d.set(reflect.ValueOf(probe).Elem(), h.limits, "")
-	src.Check(root, schemas["home"])
+	src.Check(root, schemas["home"]())
 	matchers(src, root.At("hooks"))
 	others := h.files(src, root, path)
 	if err := strictyaml.Join(others, src.Err()); err != nil {

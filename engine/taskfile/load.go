@@ -29,7 +29,7 @@ func Load(path string, opt Options) (*Task, error) {
 	l.params = bindParameters(l.src, l.root, l.dir, opt)
 	expander{l.src, l.params}.tree(l.root, nil)
 	decoder{l.src}.fill(reflect.ValueOf(l.task).Elem(), l.root)
-	l.src.Check(l.root, schemas["task"])
+	l.src.Check(l.root, schemas["task"]())
 	l.finish()
 	l.rules()
 	l.task.Files = l.sorted()
@@ -153,7 +153,7 @@ func (l *loader) model(m *Model, n *strictyaml.Node) {
 	case script == nil:
 	case script.Kind == strictyaml.List:
 		m.Script = newScript(l.src, script)
-		l.src.Check(script, schemas["script"].Defs["steps"])
+		l.src.Check(script, schemas["script"]().Defs["steps"])
 	case script.Kind == strictyaml.String && l.ref(script, script.Text):
 		s, err := LoadScript(l.shown(script.Text))
 		m.Script, l.others = s, append(l.others, err)

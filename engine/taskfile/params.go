@@ -58,7 +58,7 @@ func bindParameters(src *strictyaml.Source, root *strictyaml.Node, dir string, o
 	n := root.At("parameters")
 	if n != nil {
 		probe := strictyaml.Source{Name: src.Name}
-		probe.Check(n, schemas["task"].Properties["parameters"])
+		probe.Check(n, schemas["task"]().Properties["parameters"])
 		if p.broken = probe.Err() != nil; p.broken {
 			return p // Check of the whole document reports it
 		}

@@ -3,6 +3,7 @@ package taskfile
 import (
 	"embed"
 	"fmt"
+	"sync"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
 )
@@ -10,10 +11,14 @@ import (
 //go:embed *.schema.json
 var schemaFiles embed.FS
 
-// schemas are parsed once; a mistake in an embedded schema cannot be reported to
-// anyone but its author.
-var schemas = map[string]*strictyaml.Schema{
-	"task": mustSchema("task"), "mock": mustSchema("mock"), "script": mustSchema("script"), "home": mustSchema("home"),
+// schemas are parsed when first needed; a mistake in an embedded schema cannot be
+// reported to anyone but its author.
+var schemas = map[string]func() *strictyaml.Schema{}
+
+func init() {
+	for _, kind := range kinds {
+		schemas[kind] = sync.OnceValue(func() *strictyaml.Schema { return mustSchema(kind) })
+	}
 }
 
 // kinds maps the `kind` of a document to the name of its schema.

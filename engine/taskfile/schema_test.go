@@ -70,7 +70,7 @@ func TestTheTypesHaveEveryKeyAndDefaultOfTheSchema(t *testing.T) {
 			walk(at, sub, field)
 		}
 	}
-	walk("", schemas["task"], reflect.ValueOf(task).Elem())
+	walk("", schemas["task"](), reflect.ValueOf(task).Elem())
 	if checked < 100 {
 		t.Errorf("only %d keys were compared", checked)
 	}
@@ -78,7 +78,7 @@ func TestTheTypesHaveEveryKeyAndDefaultOfTheSchema(t *testing.T) {
 
 func deref(s *strictyaml.Schema) *strictyaml.Schema {
 	if name, ok := strings.CutPrefix(s.Ref, "#/$defs/"); ok {
-		return schemas["task"].Defs[name]
+		return schemas["task"]().Defs[name]
 	}
 	return s
 }

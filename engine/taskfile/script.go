@@ -79,7 +79,7 @@ func document(path, kind string) (*strictyaml.Source, *strictyaml.Node, error) {
 			src.Addf(k, "a second %s: the first is on line %d", k.Text, found[k.Text].Line)
 		default:
 			found[k.Text] = doc
-			src.Check(doc, schemas[kinds[k.Text]])
+			src.Check(doc, schemas[kinds[k.Text]]())
 		}
 	}
 	if found["MockTools"] != nil {

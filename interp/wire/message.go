@@ -13,11 +13,14 @@ const (
 	KindBlock
 	KindCall
 	KindReply
+	KindBatch
+	KindReplies
+	KindPrint
 	KindDone
 )
 
 var kindNames = [...]string{KindSetup: "setup", KindHello: "hello", KindOpen: "open", KindBlock: "block",
-	KindCall: "call", KindReply: "reply", KindDone: "done"}
+	KindCall: "call", KindReply: "reply", KindBatch: "batch", KindReplies: "replies", KindPrint: "print", KindDone: "done"}
 
 // String names the kind for errors.
 func (k Kind) String() string {
@@ -27,13 +30,14 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Message is one of the seven messages below; no other type can be sent.
+// Message is one of the messages below; no other type can be sent.
 type Message interface{ kind() Kind }
 
 // Setup is the host's first frame, sent before anything untrusted exists.
 type Setup struct {
-	Version int    `cbor:"1,keyasint"`
-	Limits  Limits `cbor:"2,keyasint"`
+	Version   int    `cbor:"1,keyasint"`
+	Limits    Limits `cbor:"2,keyasint"`
+	Unguarded bool   `cbor:"3,keyasint"` // builtins without friendly bounds, to try what holds without them
 }
 
 // Hello is the worker's answer to Setup: what took hold of the confinement, and what did not with the reason.
@@ -43,9 +47,11 @@ type Hello struct {
 	Missed  []string `cbor:"3,keyasint"`
 }
 
-// Open starts the worker's one session.
+// Open starts the worker's one session. With a Canary the worker tries that one forbidden action instead, and answers
+// Done if it is still there; its Fault is the refusal, and none says that the action was done.
 type Open struct {
-	Tools []Signature `cbor:"1,keyasint"`
+	Tools  []Signature `cbor:"1,keyasint"`
+	Canary string      `cbor:"2,keyasint"`
 }
 
 // Block asks the worker to run Source. ID is unpredictable, so that no frame for it can have been prepared.
@@ -72,19 +78,41 @@ type Reply struct {
 	Unwind bool   `cbor:"5,keyasint"`
 }
 
+// Bounds of a Batch and its Replies, which must each fit a frame. Its arguments share the bytes of one call.
+const (
+	MaxBatch        = 50      // calls
+	BatchReplyBytes = 3 << 20 // values of all replies together
+)
+
+// Batch asks the host for several calls at once, whose N follow each other.
+type Batch struct {
+	Calls []Call `cbor:"1,keyasint"`
+}
+
+// Replies answers a Batch in its order. Unwind of any member is the end of the block.
+type Replies struct {
+	Replies []Reply `cbor:"1,keyasint"`
+}
+
+// Print is text that the block printed, sent at once so that it outlives the worker. Truncated says that the rest, of
+// this text and of later ones, was dropped.
+type Print struct {
+	Block     uint64 `cbor:"1,keyasint"`
+	Text      string `cbor:"2,keyasint"`
+	Truncated bool   `cbor:"3,keyasint"`
+}
+
 // Done ends the block of the same ID. A nil Fault is success.
 type Done struct {
-	Block     uint64   `cbor:"1,keyasint"`
-	Printed   string   `cbor:"2,keyasint"`
-	Truncated bool     `cbor:"3,keyasint"`
-	HasValue  bool     `cbor:"4,keyasint"`
-	Value     any      `cbor:"5,keyasint"`
-	HasFinal  bool     `cbor:"6,keyasint"`
-	Final     any      `cbor:"7,keyasint"`
-	Steps     uint64   `cbor:"8,keyasint"`
-	CPU       int64    `cbor:"9,keyasint"` // nanoseconds
-	Warnings  []string `cbor:"10,keyasint"`
-	Fault     *Fault   `cbor:"11,keyasint"`
+	Block    uint64   `cbor:"1,keyasint"`
+	HasValue bool     `cbor:"2,keyasint"`
+	Value    any      `cbor:"3,keyasint"`
+	HasFinal bool     `cbor:"4,keyasint"`
+	Final    any      `cbor:"5,keyasint"`
+	Steps    uint64   `cbor:"6,keyasint"`
+	CPU      int64    `cbor:"7,keyasint"` // nanoseconds
+	Warnings []string `cbor:"8,keyasint"`
+	Fault    *Fault   `cbor:"9,keyasint"`
 }
 
 // FaultKind says why a block failed while its worker lives on.
@@ -109,10 +137,13 @@ type Fault struct {
 	Hint string    `cbor:"5,keyasint"`
 }
 
-func (Setup) kind() Kind { return KindSetup }
-func (Hello) kind() Kind { return KindHello }
-func (Open) kind() Kind  { return KindOpen }
-func (Block) kind() Kind { return KindBlock }
-func (Call) kind() Kind  { return KindCall }
-func (Reply) kind() Kind { return KindReply }
-func (Done) kind() Kind  { return KindDone }
+func (Setup) kind() Kind   { return KindSetup }
+func (Hello) kind() Kind   { return KindHello }
+func (Open) kind() Kind    { return KindOpen }
+func (Block) kind() Kind   { return KindBlock }
+func (Call) kind() Kind    { return KindCall }
+func (Reply) kind() Kind   { return KindReply }
+func (Batch) kind() Kind   { return KindBatch }
+func (Replies) kind() Kind { return KindReplies }
+func (Print) kind() Kind   { return KindPrint }
+func (Done) kind() Kind    { return KindDone }

@@ -41,7 +41,21 @@ func (b *Budget) Take(depth, bytes int) error {
 // Plain returns a copy of v that holds only nil, bool, int64, *big.Int beyond int64, float64, string, []byte, []any and
 // map[string]any, within budget. It also takes int, and any error wraps ErrValue.
 func Plain(v any, budget int) (any, error) {
-	return plain(v, 0, &Budget{Bytes: budget})
+	return (&Budget{Bytes: budget}).Plain(v, budget)
+}
+
+// Plain is the function Plain for one of several values that share b, and of at most limit bytes by itself. A value that
+// fails takes nothing of b.
+func (b *Budget) Plain(v any, limit int) (any, error) {
+	part := Budget{Bytes: min(b.Bytes, limit), nodes: b.nodes}
+	before := part.Bytes
+	p, err := plain(v, 0, &part)
+	if err != nil {
+		return nil, err
+	}
+	b.Bytes -= before - part.Bytes
+	b.nodes = part.nodes
+	return p, nil
 }
 
 // plain recurses at most MaxDepth deep: Take ends it.

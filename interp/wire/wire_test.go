@@ -24,13 +24,16 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 	huge := new(big.Int).Lsh(big.NewInt(1), 100)
 	value := map[string]any{"a": []any{nil, true, int64(-1), huge, new(big.Int).Neg(huge), 1.5, "é", []byte{0xff}}}
 	tests := []struct{ sent, got Message }{
-		{&Setup{Version, limits}, &Setup{}},
+		{&Setup{Version, limits, true}, &Setup{}},
 		{&Hello{Version, []string{"a"}, []string{"b: no"}}, &Hello{}},
-		{&Open{[]Signature{{"t", "doc", []Param{{"p", "string", true, "d"}}}}}, &Open{}},
+		{&Open{[]Signature{{"t", "doc", []Param{{"p", "string", true, "d"}}}}, "exec"}, &Open{}},
 		{&Block{math.MaxUint64, "x = 1"}, &Block{}},
 		{&Call{1, 2, "t", value, "block:1:1"}, &Call{}},
 		{&Reply{1, value, true, "e", true}, &Reply{}},
-		{&Done{Block: 1, Printed: "p", Value: value, HasValue: true, Warnings: []string{"w"}, Fault: &Fault{FaultSteps, 1, 2, "m", "h"}}, &Done{}},
+		{&Batch{[]Call{{1, 2, "t", value, "block:1:1"}, {1, 3, "u", nil, ""}}}, &Batch{}},
+		{&Replies{[]Reply{{N: 1, Value: value}, {N: 2, Failed: true, Error: "e"}}}, &Replies{}},
+		{&Print{1, "p\n", true}, &Print{}},
+		{&Done{Block: 1, Value: value, HasValue: true, Warnings: []string{"w"}, Fault: &Fault{FaultSteps, 1, 2, "m", "h"}}, &Done{}},
 	}
 	for _, tt := range tests {
 		var b bytes.Buffer
@@ -83,13 +86,13 @@ func TestBadFramesAreMalformed(t *testing.T) {
 		"empty body":       {},
 		"truncated":        {0xa1},
 		"truncated head":   {0xa1, 1, 0x1b, 0},
-		"truncated string": {0xa1, 2, 0x7a, 0xff, 0xff, 0xff, 0xff},
+		"truncated string": {0xa1, 5, 0x7a, 0xff, 0xff, 0xff, 0xff},
 		"reserved head":    {0xa1, 1, 0x1c},
 		"trailing":         {0xa0, 0xa0},
 		"duplicate":        {0xa2, 1, 1, 1, 1},
 		"unknown field":    {0xa1, 0x18, 99, 1},
 		"indefinite":       {0xbf, 0xff},
-		"bad UTF-8":        {0xa1, 2, 0x61, 0xff},
+		"bad UTF-8":        {0xa1, 5, 0x61, 0xff},
 		"NaN":              {0xa1, 5, 0xf9, 0x7e, 0},
 		"infinity":         {0xa1, 5, 0xf9, 0x7c, 0},
 		"integer key":      {0xa1, 5, 0xa1, 1, 1},
@@ -181,6 +184,34 @@ func TestPlainTakesDataOnly(t *testing.T) {
 		case !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), tt.text):
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.text)
 		}
+	}
+}
+
+func TestValuesThatShareABudget(t *testing.T) {
+	b := &Budget{Bytes: 30}
+	for i, tt := range []struct {
+		v     any
+		limit int
+		ok    bool
+	}{
+		{"0123456789", 10, false}, // 11 with its node
+		{"0123456789", 11, true},
+		{"0123456789", 99, true},
+		{"0123456789", 99, false}, // 8 are left
+		{"0123456", 99, true},
+		{"", 99, false},
+	} {
+		if _, err := b.Plain(tt.v, tt.limit); (err == nil) != tt.ok {
+			t.Errorf("value %d: got %v", i, err)
+		}
+	}
+	b = &Budget{Bytes: 1 << 20}
+	half := make([]any, MaxNodes/2)
+	if _, err := b.Plain(half, 1<<20); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Plain(half, 1<<20); !errors.Is(err, ErrValue) {
+		t.Errorf("more nodes than one value may have: got %v", err)
 	}
 }
 

@@ -45,10 +45,14 @@ func (s *session) attempt(thread *starlark.Thread, _ *starlark.Builtin, args sta
 	case runOf(thread).ended != nil:
 		return nil, err
 	case err != nil:
-		text := wire.Clip(err.Error(), s.limits.ErrorBytes)
-		return outcome(false, starlark.None, starlark.String(text)), nil
+		return s.failure(err.Error()), nil
 	}
 	return outcome(true, value, starlark.None), nil
+}
+
+// failure is the outcome of a call that failed.
+func (s *session) failure(text string) starlark.Value {
+	return outcome(false, starlark.None, starlark.String(wire.Clip(text, s.limits.ErrorBytes)))
 }
 
 // outcome is what attempt returns.

@@ -40,7 +40,7 @@ func (d Death) Cause(memory int64) Cause {
 		return CauseKilled
 	case d.BadCall:
 		return CauseSandbox
-	case d.Signal == sigXCPU:
+	case d.Signal == sigXCPU, d.Signal == 0 && d.Code == exitCPU:
 		return CauseCPU
 	case d.Signal == sigKILL || d.Signal == sigSEGV || d.Signal == sigABRT:
 		if nearLimit { // SIGKILL that is not ours: the kernel ran out of memory

@@ -12,6 +12,7 @@ func TestTheCauseIsReadFromTheStatus(t *testing.T) {
 		{"killed by us", Death{Killed: true, Signal: 9, MaxRSS: limit}, CauseKilled},
 		{"forbidden call", Death{Signal: 31, BadCall: true}, CauseSandbox},
 		{"processor time", Death{Signal: 24}, CauseCPU},
+		{"processor time in a namespace", Death{Code: 4}, CauseCPU},
 		{"kernel out of memory", Death{Signal: 9, MaxRSS: limit}, CauseMemory},
 		{"killed by another", Death{Signal: 9}, CauseCrash},
 		{"fault at the limit", Death{Signal: 11, MaxRSS: limit}, CauseMemory},

@@ -33,7 +33,13 @@ func Serve(ctx context.Context, rw io.ReadWriter, confine Confine) error {
 	if err := receive(conn, &open); err != nil {
 		return endOfInput(err)
 	}
+	if open.Canary != "" {
+		return conn.Send(tryForbidden(open.Canary, setup.Limits))
+	}
 	s := newSession(conn, setup.Limits, box, open.Tools)
+	if setup.Unguarded {
+		s.removeGuards()
+	}
 	for {
 		var block wire.Block
 		if err := receive(conn, &block); err != nil {

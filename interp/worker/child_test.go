@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ func TestServeEndsWhenTheHostIsGone(t *testing.T) {
 	tool := wire.Signature{Name: "echo"}
 	messages := []wire.Message{wire.Setup{Version: wire.Version, Limits: limits}, wire.Open{Tools: []wire.Signature{tool}},
 		wire.Block{ID: 1, Source: "attempt(echo)\nattempt(echo)\nfinal(1)"}, wire.Reply{N: 9}}
+	sources := map[int]string{5: "print(1)\necho()", 6: "parallel([(echo,)])"}
 	tests := []struct {
 		name     string
 		messages int
@@ -86,12 +88,18 @@ func TestServeEndsWhenTheHostIsGone(t *testing.T) {
 		{"before a block", 2, 9, nil},
 		{"in a call", 3, 1, errDeaf},
 		{"in a reply", 3, 2, errDeaf},
+		{"at print", 5, 1, errDeaf},
+		{"in a batch", 6, 1, errDeaf},
 		{"at done, after a wrong reply", 4, 2, errDeaf},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			sent := messages[:min(tt.messages, len(messages))]
+			if source := sources[tt.messages]; source != "" {
+				sent = append(slices.Clone(messages[:2]), wire.Block{ID: 1, Source: source})
+			}
 			var in bytes.Buffer
-			for _, m := range messages[:tt.messages] {
+			for _, m := range sent {
 				if err := wire.NewConn(&in).Send(m); err != nil {
 					t.Fatal(err)
 				}
@@ -113,8 +121,45 @@ func TestABlockWithoutItsSliceDoesNotRun(t *testing.T) {
 	if err := errors.Join(host.Send(wire.Block{Source: "print(1)"}), receive(host, &done)); err != nil {
 		t.Fatal(err)
 	}
-	if done.Fault == nil || done.Fault.Msg != "deaf" || done.Printed != "" {
+	if done.Fault == nil || done.Fault.Msg != "deaf" {
 		t.Errorf("got %+v", done)
+	}
+}
+
+func TestAWorkerForACanaryRunsNoBlock(t *testing.T) {
+	host, _, ended := child(t, Unconfined)
+	limits, _ := wire.Limits{}.WithDefaults()
+	var done wire.Done
+	err := errors.Join(host.Send(wire.Setup{Version: wire.Version, Limits: limits}), receive(host, &wire.Hello{}),
+		host.Send(wire.Open{Canary: "sing"}), receive(host, &done), <-ended)
+	if err != nil || done.Fault == nil || done.Fault.Kind != wire.FaultSource {
+		t.Errorf("got %+v, %v", done, err)
+	}
+}
+
+func TestWithoutGuardsTheLibraryAnswers(t *testing.T) {
+	host, _, _ := child(t, Unconfined)
+	limits, _ := wire.Limits{}.WithDefaults()
+	var done wire.Done
+	err := errors.Join(host.Send(wire.Setup{Version: wire.Version, Limits: limits, Unguarded: true}), receive(host, &wire.Hello{}),
+		host.Send(wire.Open{}), host.Send(wire.Block{Source: "len(range(2000000)) + json.decode('1')"}), receive(host, &done))
+	if err != nil || done.Value != int64(2000001) {
+		t.Errorf("got %+v, %v", done, err)
+	}
+}
+
+func TestAHostThatAnswersABatchWronglyEndsTheBlock(t *testing.T) {
+	one := wire.Reply{N: 1}
+	for name, replies := range map[string][]wire.Reply{"too few": {one}, "wrong order": {{N: 2}, one}, "unwind": {one, {N: 2, Unwind: true}}} {
+		host, _, _ := child(t, Unconfined)
+		setup(t, host, wire.Signature{Name: "echo"})
+		var batch wire.Batch
+		var done wire.Done
+		err := errors.Join(host.Send(wire.Block{Source: "parallel([(echo,), (echo, {'no': 1}), (echo,)])\nparallel([])"}), receive(host, &batch),
+			host.Send(wire.Replies{Replies: replies}), receive(host, &done))
+		if err != nil || len(batch.Calls) != 2 || batch.Calls[1].N != 2 || done.Fault == nil || done.Fault.Kind != wire.FaultUnwind {
+			t.Errorf("%s: got %+v, %+v, %v", name, batch, done, err)
+		}
 	}
 }
 

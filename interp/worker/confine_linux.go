@@ -2,8 +2,13 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"os"
+	"runtime"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -21,27 +26,47 @@ func Confined() Confine {
 	// os/exec lets descriptors without CLOEXEC through, so the host's may be open here.
 	errClose := closeForeign()
 	return func(limits wire.Limits) Confinement {
+		runtime.LockOSThread() // no_new_privs and landlock are of a thread until they are spread
+		defer runtime.UnlockOSThread()
+		abi := 0
+		slice := newSlice()
 		c := apply([]feature{
 			{"fds", func(wire.Limits) error { return errClose }},
 			{"runtime", boundRuntime},
+			{"namespaces", func(wire.Limits) error { return namespaced() }},
 			{"no_new_privs", func(wire.Limits) error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }},
 			{"non_dumpable", func(wire.Limits) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }},
 			{"rlimit_core", fixed(unix.RLIMIT_CORE, 0)},
 			{"rlimit_fsize", fixed(unix.RLIMIT_FSIZE, 0)},
-			{"rlimit_nofile", fixed(unix.RLIMIT_NOFILE, 8)}, // 0 to 3, and the poller's two or those it has already
 			// RLIMIT_DATA and not AS: Starlark maps 4 GiB of read-only address space for its small integers.
 			{"rlimit_data", func(l wire.Limits) error { return fixed(unix.RLIMIT_DATA, uint64(l.Memory))(l) }},
 			{"rlimit_cpu", func(l wire.Limits) error { return errors.Join(dieOfSIGXCPU(), slice(l.CPU)) }},
-			// Filters of paths and system calls belong here, last: what stands above needs the calls that they refuse.
+			{"landlock", func(wire.Limits) (err error) { abi, err = landlock(); return err }},
+			{"rlimit_nofile", fixed(unix.RLIMIT_NOFILE, 8)},               // 0 to 3, and the poller's two or those it has already
+			{"seccomp", func(wire.Limits) error { return filterCalls() }}, // last: what stands above needs what it kills
 		}, limits)
+		if abi > 0 {
+			c.Held = append(c.Held, fmt.Sprintf("landlock_abi_%d", abi))
+		}
 		c.Slice, c.Used = slice, used
 		return c
 	}
 }
 
+// namespaced says whether this process is the first of its own namespaces: the host asks for all of them or for none.
+func namespaced() error {
+	if unix.Getpid() != 1 {
+		return errors.New("this kernel or its settings grant none to this user")
+	}
+	return nil
+}
+
 // closeForeign closes what was inherited. The poller's own descriptors stay: a program with many packages may have started
 // it before main, and dies without them. They are private to the process that made them and lead nowhere.
 func closeForeign() error {
+	if rebornInside() {
+		return nil // done before: rebirth follows it, and the list cannot be read any more
+	}
 	dir, err := unix.Open("/proc/self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -79,10 +104,11 @@ func isPoller(fd string) bool {
 	return err == nil && (string(target[:n]) == "anon_inode:[eventpoll]" || string(target[:n]) == "anon_inode:[eventfd]")
 }
 
-// Features are the names that Confined can report, and what a host requires by default.
+// Features are what a host requires by default: all that Confined reports, but for namespaces, which many systems do not
+// grant, and the version of landlock.
 func Features() []string {
-	return []string{"fds", "runtime", "no_new_privs", "non_dumpable", "rlimit_core", "rlimit_fsize", "rlimit_nofile",
-		"rlimit_data", "rlimit_cpu"}
+	return []string{"fds", "runtime", "no_new_privs", "non_dumpable", "rlimit_core", "rlimit_fsize",
+		"rlimit_data", "rlimit_cpu", "landlock", "rlimit_nofile", "seccomp"}
 }
 
 // fixed sets the soft and the hard limit, so that the process cannot raise it again.
@@ -98,22 +124,38 @@ func dieOfSIGXCPU() error {
 	var action [64]byte
 	const maskSize = 8 // bytes of the kernel's signal set
 	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGXCPU), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return nonzero(errno)
 }
 
-// slice allows cpu more processor time. The kernel counts whole seconds. The hard limit stays where it was, since each
-// block raises the soft one; the host's wall clock is what a worker cannot move.
-func slice(cpu time.Duration) error {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CPU, &limit); err != nil {
-		return err
+// newSlice returns a function that allows so much more processor time. The kernel counts whole seconds. The hard limit
+// stays where it was, since each block raises the soft one; the host's clocks are what a worker cannot move.
+func newSlice() func(time.Duration) error {
+	var end atomic.Int64
+	watch := sync.OnceFunc(func() { go exitAfter(&end) })
+	return func(cpu time.Duration) error {
+		var limit unix.Rlimit
+		if err := unix.Prlimit(0, unix.RLIMIT_CPU, nil, &limit); err != nil {
+			return err
+		}
+		end.Store(int64(used() + cpu))
+		if unix.Getpid() == 1 {
+			watch()
+		}
+		limit.Cur = min(uint64(math.Ceil(time.Duration(end.Load()).Seconds())), limit.Max)
+		return unix.Prlimit(0, unix.RLIMIT_CPU, &limit, nil)
 	}
-	seconds := math.Ceil((used() + cpu).Seconds())
-	limit.Cur = min(uint64(seconds), limit.Max)
-	return unix.Setrlimit(unix.RLIMIT_CPU, &limit)
+}
+
+// exitAfter ends this process once it has used the processor for end nanoseconds in all. The first process of a namespace
+// needs it: it does not die of a default action, and its host may be gone. The goroutine ends with the process.
+func exitAfter(end *atomic.Int64) {
+	for {
+		left := time.Duration(end.Load()) - used()
+		if left <= 0 {
+			os.Exit(exitCPU)
+		}
+		time.Sleep(max(left, time.Second))
+	}
 }
 
 // used is the processor time of this process, 0 if the kernel does not say.

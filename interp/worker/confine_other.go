@@ -17,11 +17,15 @@ func Confined() Confine {
 	return func(limits wire.Limits) Confinement {
 		return apply([]feature{
 			{"runtime", boundRuntime},
-			{"fds", missing}, {"no_new_privs", missing}, {"non_dumpable", missing}, {"rlimit_core", missing},
-			{"rlimit_fsize", missing}, {"rlimit_nofile", missing}, {"rlimit_data", missing}, {"rlimit_cpu", missing},
+			{"fds", missing}, {"namespaces", missing}, {"no_new_privs", missing}, {"non_dumpable", missing},
+			{"rlimit_core", missing}, {"rlimit_fsize", missing}, {"rlimit_data", missing}, {"rlimit_cpu", missing},
+			{"landlock", missing}, {"rlimit_nofile", missing}, {"seccomp", missing},
 		}, limits)
 	}
 }
 
 // Features are what a host requires by default: only what this system can give.
 func Features() []string { return []string{"runtime"} }
+
+// rebirth is for landlock, which is Linux's.
+func rebirth() error { return nil }

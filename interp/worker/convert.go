@@ -19,25 +19,28 @@ func toPlain(v starlark.Value, budget int) (any, error) {
 	return (&converter{budget: wire.Budget{Bytes: budget}}).value(v, 0)
 }
 
-// plainArgs converts the arguments of a call within one common budget.
-func plainArgs(args starlark.StringDict, budget int) (map[string]any, error) {
-	c := &converter{budget: wire.Budget{Bytes: budget}}
-	out := make(map[string]any, len(args))
-	if err := c.budget.Take(0, 0); err != nil {
-		return nil, err
-	}
-	for _, name := range args.Keys() {
-		if err := c.field(out, name, args[name], 0); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
 // converter recurses at most wire.MaxDepth deep, since its budget ends a deeper value.
 type converter struct {
 	budget wire.Budget
 	open   []starlark.Value // the mutable containers around the current value: only they can contain themselves
+}
+
+// args converts the arguments of a call. A call that fails takes nothing of the budget.
+func (c *converter) args(args starlark.StringDict) (map[string]any, error) {
+	whole := c.budget
+	out := make(map[string]any, len(args))
+	err := c.budget.Take(0, 0)
+	for _, name := range args.Keys() {
+		if err != nil {
+			break
+		}
+		err = c.field(out, name, args[name], 0)
+	}
+	if err != nil {
+		c.budget, c.open = whole, nil
+		return nil, err
+	}
+	return out, nil
 }
 
 func (c *converter) value(v starlark.Value, depth int) (any, error) {

@@ -15,6 +15,9 @@ const hostFD = 3
 // Main is the whole life of a worker process; it does not return. The exit status is 0 if the host closed the session.
 func Main() {
 	confine := Confined()
+	if err := rebirth(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker: landlock before the start:", err) // the host learns it from the hello
+	}
 	if err := Serve(context.Background(), os.NewFile(hostFD, "host"), confine); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(exitFailed)
@@ -22,5 +25,8 @@ func Main() {
 	os.Exit(0)
 }
 
-// exitFailed differs from 2, the status of a Go program that its runtime ended.
-const exitFailed = 3
+// Exit statuses; 2 is that of a Go program that its runtime ended.
+const (
+	exitFailed = 3
+	exitCPU    = 4 // the processor time limit
+)

@@ -6,18 +6,20 @@ import (
 	"github.com/codeact-dev/codeact/interp/wire"
 )
 
-// printer keeps what a block prints, up to a number of bytes and lines; the rest is dropped and said to be.
+// printer sends what a block prints, up to a number of bytes and lines; the rest is dropped and said to be. Each text is
+// sent at once: what is held back would be lost if the block then ends this process.
 type printer struct {
-	b                    strings.Builder
+	send                 func(text string, truncated bool) error
 	bytesLeft, linesLeft int
 	truncated            bool
 }
 
-func (p *printer) print(msg string) {
+func (p *printer) print(msg string) error {
 	if p.truncated {
-		return
+		return nil
 	}
-	text := msg + "\n"
+	// One byte more than is left suffices to see that the text is too long, so a text of 1 GiB is not copied.
+	text := msg[:min(len(msg), p.bytesLeft+1)] + "\n"
 	if n := strings.Count(text, "\n"); n > p.linesLeft {
 		p.truncated = true
 		text = firstLines(text, p.linesLeft)
@@ -28,7 +30,7 @@ func (p *printer) print(msg string) {
 	}
 	p.linesLeft -= strings.Count(text, "\n")
 	p.bytesLeft -= len(text)
-	p.b.WriteString(text)
+	return p.send(strings.ToValidUTF8(text, "?"), p.truncated)
 }
 
 // firstLines returns the first n lines of s, which has more.
@@ -38,13 +40,4 @@ func firstLines(s string, n int) string {
 		end += strings.IndexByte(s[end:], '\n') + 1
 	}
 	return s[:end]
-}
-
-// String returns the printed text as valid UTF-8, with the mark if some was dropped.
-func (p *printer) String() string {
-	text := strings.ToValidUTF8(p.b.String(), "?")
-	if p.truncated {
-		text += wire.PrintMark
-	}
-	return text
 }

@@ -4,6 +4,7 @@ package worker
 
 import (
 	"errors"
+	"time"
 
 	"github.com/codeact-dev/codeact/interp/wire"
 )
@@ -24,3 +25,9 @@ func (*Process) Kill() {}
 
 // Wait is never called.
 func (*Process) Wait() Death { return Death{} }
+
+// connect is never reached, since no worker starts.
+func connect() error { return errors.New("worker: not tried on this system") }
+
+// CPU is never called.
+func (*Process) CPU() (time.Duration, bool) { return 0, false }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/codeact-dev/codeact/interp/wire"
 )
 
@@ -44,17 +46,7 @@ func Spawn(command []string) (*Process, error) {
 	}
 	defer theirs.Close()
 	p := &Process{conn: wire.NewConn(ours), sock: ours, stderr: &head{}, exited: make(chan struct{})}
-	p.cmd = &exec.Cmd{
-		Path:        command[0],
-		Args:        append(append([]string{}, command...), Marker),
-		Env:         environ,
-		Dir:         "/",
-		Stderr:      p.stderr,
-		ExtraFiles:  []*os.File{theirs},
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's ^C is the host's to handle
-		WaitDelay:   exitGrace,
-	}
-	if err := p.cmd.Start(); err != nil {
+	if err := p.start(command, theirs, waysToStart()); err != nil {
 		ours.Close()
 		return nil, fmt.Errorf("worker: start: %w", err)
 	}
@@ -64,6 +56,42 @@ func Spawn(command []string) (*Process, error) {
 	}()
 	return p, nil
 }
+
+// noNamespaces remembers that this system granted a worker no namespaces of its own, and started it without.
+var noNamespaces atomic.Bool
+
+// waysToStart returns the attributes to try: with namespaces, and without for a system that grants none.
+func waysToStart() []*syscall.SysProcAttr {
+	if own := isolated(); own != nil && !noNamespaces.Load() {
+		return []*syscall.SysProcAttr{own, attributes()}
+	}
+	return []*syscall.SysProcAttr{attributes()}
+}
+
+// start runs the command in the first of the ways that succeeds.
+func (p *Process) start(command []string, theirs *os.File, ways []*syscall.SysProcAttr) error {
+	var err error
+	for i, attr := range ways {
+		p.cmd = &exec.Cmd{
+			Path:        command[0],
+			Args:        append(append([]string{}, command...), Marker),
+			Env:         environ,
+			Dir:         "/",
+			Stderr:      p.stderr,
+			ExtraFiles:  []*os.File{theirs},
+			SysProcAttr: attr,
+			WaitDelay:   exitGrace,
+		}
+		if err = p.cmd.Start(); err == nil {
+			noNamespaces.CompareAndSwap(false, i > 0)
+			return nil
+		}
+	}
+	return err
+}
+
+// attributes keep a terminal's ^C from the worker: it is the host's to handle.
+func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // socketPair returns the host's end, usable with the Go poller, and the worker's, which blocks.
 func socketPair() (ours, theirs *os.File, err error) {
@@ -131,6 +159,16 @@ func (p *Process) death() Death {
 		}
 	}
 	return d
+}
+
+// connect makes a datagram socket that leads to this machine. It sends nothing.
+func connect() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}})
 }
 
 // head keeps the first maxStderr bytes written to it.

@@ -121,13 +121,16 @@ func TestWhatTheWorkerSendsTheHostTakes(t *testing.T) {
 
 func TestArgumentsShareOneBudget(t *testing.T) {
 	args := starlark.StringDict{"a": starlark.String(strings.Repeat("x", 60)), "b": starlark.String(strings.Repeat("y", 60))}
-	if _, err := plainArgs(args, 100); err == nil {
+	plainArgs := func(budget int) (map[string]any, error) {
+		return (&converter{budget: wire.Budget{Bytes: budget}}).args(args)
+	}
+	if _, err := plainArgs(100); err == nil {
 		t.Error("two arguments of 60 bytes pass a budget of 100")
 	}
-	if _, err := plainArgs(args, 0); err == nil {
+	if _, err := plainArgs(0); err == nil {
 		t.Error("a budget of nothing passes")
 	}
-	m, err := plainArgs(args, 200)
+	m, err := plainArgs(200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,16 +139,34 @@ func TestArgumentsShareOneBudget(t *testing.T) {
 	}
 }
 
+func TestACallThatFailsTakesNothingOfTheBatch(t *testing.T) {
+	c := &converter{budget: wire.Budget{Bytes: 100}}
+	cyclic := starlark.NewList(nil)
+	cyclic.Append(cyclic)
+	for _, bad := range []starlark.Value{starlark.String(strings.Repeat("x", 200)), cyclic, starlark.None} {
+		_, err := c.args(starlark.StringDict{"a": starlark.String(strings.Repeat("x", 40)), "b": bad})
+		if (err == nil) != (bad == starlark.None) {
+			t.Errorf("%s: got %v", bad.Type(), err)
+		}
+	}
+}
+
 func TestPrintNeverExceedsItsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size, lines := rapid.IntRange(1, 50).Draw(t, "bytes"), rapid.IntRange(1, 5).Draw(t, "lines")
-		p := printer{bytesLeft: size, linesLeft: lines}
+		text, marked := "", false
+		p := printer{bytesLeft: size, linesLeft: lines, send: func(s string, truncated bool) error {
+			if marked || s == "" && !truncated {
+				t.Fatalf("sent %q after %q", s, text)
+			}
+			text, marked = text+s, truncated
+			return nil
+		}}
 		all := ""
 		for _, s := range rapid.SliceOf(rapid.StringMatching(`[aé\n]{0,9}`)).Draw(t, "prints") {
 			p.print(s)
 			all += s + "\n"
 		}
-		text, marked := strings.CutSuffix(p.String(), wire.PrintMark)
 		if len(text) > size || strings.Count(text, "\n") > lines || !utf8.ValidString(text) || !strings.HasPrefix(all, text) {
 			t.Fatalf("kept %q of %q", text, all)
 		}
@@ -153,6 +174,19 @@ func TestPrintNeverExceedsItsBounds(t *testing.T) {
 			t.Fatalf("marked %v, kept %d of %d bytes", marked, len(text), len(all))
 		}
 	})
+}
+
+func TestAPanicOfAnAllocationIsAboutMemory(t *testing.T) {
+	limits, _ := wire.Limits{}.WithDefaults()
+	r := &run{session: newSession(nil, limits, Confinement{}, nil)}
+	for text, want := range map[string]wire.FaultKind{
+		"runtime error: makeslice: cap out of range": wire.FaultMemory, "strings: Repeat output length overflow": wire.FaultMemory,
+		"bytes.Buffer: too large": wire.FaultMemory, "runtime error: index out of range": wire.FaultRuntime,
+	} {
+		if f := r.fault(panicError{text}); f.Kind != want || f.Hint == "" && want == wire.FaultMemory {
+			t.Errorf("%s: got %+v", text, f)
+		}
+	}
 }
 
 func TestDistanceIsAMetric(t *testing.T) {

@@ -66,7 +66,11 @@ func (r *run) protect(ctx context.Context) (err error) {
 // interpret runs a checked file. ExecREPLChunk keeps the globals and, unlike ExecFile, never freezes: freezing a deep or
 // shared value can hang or overflow the stack.
 func (r *run) interpret(ctx context.Context, file *syntax.File) error {
-	thread := &starlark.Thread{Name: "block", Print: func(_ *starlark.Thread, msg string) { r.out.print(msg) }}
+	thread := &starlark.Thread{Name: "block", Print: func(t *starlark.Thread, msg string) {
+		if err := r.out.print(msg); err != nil {
+			t.Cancel(r.end(err).Error())
+		}
+	}}
 	thread.SetLocal(runKey, r)
 	thread.SetMaxExecutionSteps(r.limits.Steps)
 	thread.OnMaxSteps = func(t *starlark.Thread) {

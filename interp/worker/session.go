@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
-	"go.starlark.net/lib/json"
 	"go.starlark.net/lib/math"
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -31,12 +31,13 @@ func newSession(conn *wire.Conn, limits wire.Limits, box Confinement, tools []wi
 		tools: map[*starlark.Builtin]tool{}, readers: readers{}}
 	s.final = starlark.NewBuiltin("final", finish)
 	s.globals = starlark.StringDict{
-		"json":    json.Module,
-		"math":    math.Module,
-		"struct":  starlark.NewBuiltin("struct", starlarkstruct.Make),
-		"final":   s.final,
-		"attempt": starlark.NewBuiltin("attempt", s.attempt),
+		"math":     math.Module,
+		"struct":   starlark.NewBuiltin("struct", starlarkstruct.Make),
+		"final":    s.final,
+		"attempt":  starlark.NewBuiltin("attempt", s.attempt),
+		"parallel": starlark.NewBuiltin("parallel", s.parallel),
 	}
+	maps.Copy(s.globals, guards())
 	for _, sig := range tools {
 		t := tool{sig}
 		b := starlark.NewBuiltin(sig.Name, t.run)
@@ -61,14 +62,16 @@ func ReservedNames() map[string]bool {
 func (s *session) exec(ctx context.Context, block wire.Block) wire.Done {
 	s.chunk++
 	r := &run{session: s, block: block, name: fmt.Sprintf("block#%d", s.chunk), out: printer{
-		bytesLeft: s.limits.PrintBytes, linesLeft: s.limits.PrintLines}}
+		bytesLeft: s.limits.PrintBytes, linesLeft: s.limits.PrintLines,
+		send: func(text string, truncated bool) error {
+			return s.conn.Send(wire.Print{Block: block.ID, Text: text, Truncated: truncated})
+		}}}
 	before := s.box.used()
 	err := s.box.slice(s.limits.CPU)
 	if err == nil {
 		err = r.protect(ctx)
 	}
-	done := wire.Done{Block: block.ID, Printed: r.out.String(), Truncated: r.out.truncated, Steps: r.steps,
-		CPU: int64(s.box.used() - before), Warnings: r.warnings}
+	done := wire.Done{Block: block.ID, Steps: r.steps, CPU: int64(s.box.used() - before), Warnings: r.warnings}
 	switch {
 	case r.finished && errors.Is(r.ended, errFinal):
 		done.HasFinal, done.Final = true, r.final

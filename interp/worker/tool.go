@@ -20,13 +20,9 @@ func (t tool) run(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 	if r.ended != nil {
 		return nil, r.ended
 	}
-	bound, err := t.bind(args, kwargs)
+	plain, err := t.plain(args, kwargs, &converter{budget: wire.Budget{Bytes: r.limits.ArgBytes}})
 	if err != nil {
 		return nil, err
-	}
-	plain, err := plainArgs(bound, r.limits.ArgBytes)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	reply, err := r.ask(wire.Call{Tool: t.Name, Args: plain, Position: r.position(thread)})
 	switch {
@@ -38,24 +34,54 @@ func (t tool) run(thread *starlark.Thread, _ *starlark.Builtin, args starlark.Tu
 	return toStarlark(reply.Value), nil
 }
 
+// plain binds and converts the arguments of a call.
+func (t tool) plain(args starlark.Tuple, kwargs []starlark.Tuple, c *converter) (map[string]any, error) {
+	bound, err := t.bind(args, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := c.args(bound)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return plain, nil
+}
+
 // ask sends one call and waits for its reply. A lost or confused host ends the block.
 func (r *run) ask(c wire.Call) (wire.Reply, error) {
+	r.number(&c)
+	var reply wire.Reply
+	if err := r.exchange(c, &reply); err != nil {
+		return reply, err
+	}
+	return reply, r.accept(c, reply)
+}
+
+// number gives c its place in the block.
+func (r *run) number(c *wire.Call) {
 	r.calls++
 	c.Block, c.N = r.block.ID, r.calls
-	var reply wire.Reply
-	if err := r.conn.Send(c); err != nil {
-		return reply, r.end(err)
+}
+
+func (r *run) exchange(question, answer wire.Message) error {
+	if err := r.conn.Send(question); err != nil {
+		return r.end(err)
 	}
-	if err := receive(r.conn, &reply); err != nil {
-		return reply, r.end(err)
+	if err := receive(r.conn, answer); err != nil {
+		return r.end(err)
 	}
+	return nil
+}
+
+// accept checks that reply answers c and that the block may go on.
+func (r *run) accept(c wire.Call, reply wire.Reply) error {
 	if reply.N != c.N {
-		return reply, r.end(fmt.Errorf("worker: reply to call %d, want %d", reply.N, c.N))
+		return r.end(fmt.Errorf("worker: reply to call %d, want %d", reply.N, c.N))
 	}
 	if reply.Unwind {
-		return reply, r.end(errUnwind)
+		return r.end(errUnwind)
 	}
-	return reply, nil
+	return nil
 }
 
 // position says where the script called, as far as the worker can be believed: "block:line:col" in this block,
