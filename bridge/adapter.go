@@ -170,16 +170,17 @@ type Run struct {
 	Key      []byte // of this run's keyed hashes; 32 random bytes that never enter the trace
 }
 
-// Open returns the door for step n of the run. The steps of one run are opened
+// Open returns the door for step n of the run, narrowed to what f found in its
+// block; the zero Preflight narrows nothing and proves nothing. The steps of one run are opened
 // one after the other.
-func (b *EffectBridgeAdapter) Open(r Run, n int) (*Door, error) {
+func (b *EffectBridgeAdapter) Open(r Run, n int, f Preflight) (*Door, error) {
 	switch {
 	case r.ID == "" || r.Journal == nil || r.State == nil || r.State.Leases == nil || r.State.Authority == nil:
 		return nil, errors.New("bridge: a run needs an id, a journal and a state with leases and an authority")
 	case len(r.Key) < 16:
 		return nil, errors.New("bridge: a run needs a key of 16 bytes or more")
 	}
-	return &Door{b: b, run: r, step: n}, nil
+	return &Door{b: b, run: r, step: n, flight: f}, nil
 }
 
 // CheckBlock refuses a block that holds a secret: it would stand in the trace,

@@ -61,13 +61,14 @@ func (p *passage) request() {
 	}
 	sec := d.b.cfg.Security
 	sec.Attended = d.run.Attended
-	p.req = policy.Request{Call: p.id, Args: p.args, ArgsBytes: len(p.text), Held: s.Held, Seen: s.Seen, Control: s.Held,
-		Run:     policy.RunView{ID: d.run.ID, Mode: mode, BytesSent: s.BytesSent, CallsThisStep: d.calls, ToolCalls: s.Calls, CostUSD: s.CostUSD},
+	p.req = policy.Request{Call: p.id, Args: p.args, ArgsBytes: len(p.text), Held: s.Held, Turn: p.turn, Seen: s.Seen, Control: s.Held,
+		Run:     policy.RunView{ID: d.run.ID, Mode: mode, BytesSent: s.BytesSent, CallsThisStep: p.n, ToolCalls: s.Calls, CostUSD: s.CostUSD},
 		Session: d.run.Session, Labels: d.run.Labels, Now: d.b.cfg.Now(), Security: sec, Authority: s.Authority,
 		Tool: policy.ToolView{Name: p.call.Tool}}
 	if p.tool != nil {
 		p.req.Tool = p.tool.view(p.level)
 	}
+	p.trace()
 }
 
 // masking reports whether some arguments are never shown. Those of an unknown

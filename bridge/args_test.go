@@ -220,7 +220,7 @@ func TestOpenNeedsARun(t *testing.T) {
 	} {
 		run := good
 		spoil(&run)
-		if _, err := b.Open(run, 1); err == nil {
+		if _, err := b.Open(run, 1, bridge.Preflight{}); err == nil {
 			t.Errorf("a run without %s is opened", name)
 		}
 	}

@@ -73,7 +73,7 @@ func benchmarkCall(b *testing.B, rules *policy.Policy) {
 func openDoor(tb testing.TB, adapter *bridge.EffectBridgeAdapter) (*bridge.Door, *bridgetest.Journal) {
 	tb.Helper()
 	j := bridgetest.NewJournal()
-	d, err := adapter.Open(j.Run("r1"), 1)
+	d, err := adapter.Open(j.Run("r1"), 1, bridge.Preflight{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge/plain"
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/interp"
+	"github.com/codeact-dev/codeact/policy"
 )
 
 // A Content is text that may enter a prompt: redacted, made visible, and wrapped
@@ -52,9 +53,19 @@ func (d *Door) Observe(r interp.Result, failed error) Content {
 	}
 	body := strings.Join(parts, "\n")
 	if body != "" && d.marks() {
-		body = d.run.Marker.Wrap(body, scan.Attr{Name: "calls", Value: strings.Join(d.external, " ")})
+		body = d.run.Marker.Wrap(body, scan.Attr{Name: "calls", Value: strings.Join(d.origins(), " ")})
 	}
 	return Content{strings.TrimRight(body+"\n"+d.warned(), "\n")}
+}
+
+// origins are the calls of this step that brought in what nobody vouches for, or
+// else those of earlier steps.
+func (d *Door) origins() []string {
+	if len(d.external) > 0 {
+		return d.external
+	}
+	held := d.run.State.Held
+	return append(held.Sources(policy.Untrusted), held.Sources(policy.Unvouched)...)
 }
 
 func (d *Door) text(s string) string {

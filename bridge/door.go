@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,16 +21,18 @@ import (
 )
 
 // A Door serves one step of one run: it counts the step's calls and carries each
-// through the walk. It is safe for concurrent use, one call at a time.
+// through the walk. It is safe for concurrent use, one call or batch at a time.
 type Door struct {
-	b    *EffectBridgeAdapter
-	run  Run
-	step int
+	b      *EffectBridgeAdapter
+	run    Run
+	step   int
+	flight Preflight
 
 	mu       sync.Mutex
-	calls    int       // guarded by mu; this step's
-	external []string  // guarded by mu; ids of this step's calls that brought third-party content in
-	warnings []warning // guarded by mu; what the injection scan found in this step
+	calls    int           // guarded by mu; this step's
+	passed   map[Place]int // guarded by mu; how often each position was claimed
+	external []string      // guarded by mu; ids of this step's calls that brought third-party content in
+	warnings []warning     // guarded by mu; what the injection scan found in this step
 }
 
 // maxName bounds the name of a tool that does not exist, in bytes: as long as a
@@ -46,8 +49,10 @@ type passage struct {
 	d    *Door
 	b    *EffectBridgeAdapter
 	id   string
+	n    int // within the step, from 1
 	call interp.Call
 	tool *Tool
+	turn policy.Taint // what the other calls of its batch would bring in, by what they declare
 
 	given  string // hash of the arguments as the script gave them: what the journal knows the call by
 	record Record
@@ -77,7 +82,8 @@ type passage struct {
 	out     Output
 	failure error
 	outcome Outcome
-	done    bool // the outcome is known: the rest of the walk is not for this call
+	done    bool  // the outcome is known: the rest of the walk is not for this call
+	err     error // why the call ended; see interp.Unwind
 }
 
 // A step of the walk. Each may end the call with an error, or with done.
@@ -87,14 +93,23 @@ type step struct {
 	cleans bool // it makes a result fit to be shown: if it fails, nothing is shown
 }
 
+// The steps at which a batch is more than its calls one after the other.
+const (
+	stepBegin = "begin" // none begins once one of them unwinds
+	stepRun   = "run"   // those that began run at once
+)
+
+// maxAtOnce bounds how many calls of a batch run at the same time.
+const maxAtOnce = 4
+
 // walk is the way of one call, from top to bottom. Live, resumed and replayed
 // runs share it: a call that the journal knows leaves it at the first step.
 var walk = []step{
 	{"journal", (*passage).recall, false},
 	{"gates", (*passage).judge, false},
 	{"approver", (*passage).ask, false},
-	{"begin", (*passage).begin, false},
-	{"run", (*passage).perform, false},
+	{stepBegin, (*passage).begin, false},
+	{stepRun, (*passage).perform, false},
 	{"bound", (*passage).bound, true},
 	{"html", (*passage).stripHTML, true},
 	{"redact", (*passage).redact, true},
@@ -110,33 +125,106 @@ var walk = []step{
 // interp.Caller: an error that the script must not catch is wrapped by
 // interp.Unwind; any other is a *CallError or the tool's own.
 func (d *Door) Call(ctx context.Context, c interp.Call) (any, error) {
+	r := d.carry(ctx, []interp.Call{c})[0]
+	return r.Value, r.Err
+}
+
+// CallBatch carries the calls of one parallel. All are numbered and judged first,
+// each on what the whole batch would bring in, and all questions are answered;
+// only then they begin, in their order, and run at most four at a time. A refused
+// call is its own result; once one unwinds no other begins.
+func (d *Door) CallBatch(ctx context.Context, cs []interp.Call) ([]interp.BatchResult, error) {
+	return d.carry(ctx, cs), nil
+}
+
+func (d *Door) carry(ctx context.Context, cs []interp.Call) []interp.BatchResult {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	ps := make([]*passage, len(cs))
+	for i, c := range cs {
+		ps[i] = d.admit(c)
+	}
+	for i, p := range ps {
+		p.turn = turn(ps, i)
+		p.open(ctx)
+	}
+	for _, s := range walk {
+		d.all(ctx, s, ps)
+	}
+	results := make([]interp.BatchResult, len(ps))
+	for i, p := range ps {
+		if p.err == nil {
+			results[i].Value, p.err = p.enter()
+		}
+		results[i].Err = p.err
+	}
+	return results
+}
+
+// admit numbers a call.
+func (d *Door) admit(c interp.Call) *passage {
 	d.calls++
-	p := &passage{d: d, b: d.b, call: c, id: fmt.Sprintf("%s/%d/%d", d.run.ID, d.step, d.calls), tool: d.b.tools[c.Tool]}
+	if d.passed == nil {
+		d.passed = make(map[Place]int)
+	}
+	d.passed[Place{Pos: c.Position}]++
+	p := &passage{d: d, b: d.b, call: c, n: d.calls, id: fmt.Sprintf("%s/%d/%d", d.run.ID, d.step, d.calls), tool: d.b.tools[c.Tool]}
 	if p.tool == nil {
 		p.call.Tool = scan.Line(c.Tool, maxName) // whoever made it up may have made up anything
 	}
-	cause := p.take(c.Args)
+	return p
+}
+
+// turn is what the others of a batch would bring in.
+func turn(ps []*passage, but int) (t policy.Taint) {
+	for i, p := range ps {
+		if i != but && p.tool != nil {
+			t = t.Join(policy.TaintOf(p.tool.Caps, true, p.id))
+		}
+	}
+	return t
+}
+
+// open reads the arguments. A call whose arguments cannot be read ends here.
+func (p *passage) open(ctx context.Context) {
+	cause := p.take(p.call.Args)
 	p.given = p.hash
-	if cause != nil {
-		if err := p.recall(ctx); err != nil {
-			return nil, err
-		}
-		return nil, p.unreadable(cause)
+	if cause == nil {
+		return
 	}
-	for _, s := range walk {
-		if p.without(s.name) {
-			continue
-		}
-		if err := p.step(ctx, s); err != nil {
-			return nil, err
-		}
-		if p.done {
-			break
+	if p.err = p.recall(ctx); p.err == nil {
+		p.err = p.unreadable(cause)
+	}
+}
+
+// all takes one step of the walk with every call that is still on its way.
+func (d *Door) all(ctx context.Context, s step, ps []*passage) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	for _, p := range ps {
+		switch {
+		case p.err != nil || p.done || p.without(s.name):
+		case s.name == stepBegin && unwinding(ps):
+			p.err = errNotBegun
+		case s.name == stepRun && len(ps) > 1:
+			wg.Go(func() {
+				slots <- struct{}{}
+				p.err = p.step(ctx, s)
+				<-slots
+			})
+		default:
+			p.err = p.step(ctx, s)
 		}
 	}
-	return p.enter()
+	wg.Wait()
+}
+
+// errNotBegun is the end of a call whose batch unwound before it began. The block
+// ends with it, so that no script sees it.
+var errNotBegun = errors.New("not begun: another call of its batch ended the block")
+
+func unwinding(ps []*passage) bool {
+	return slices.ContainsFunc(ps, func(p *passage) bool { return interp.Unwinds(p.err) })
 }
 
 // step takes one step. Code that is linked in may panic on what a script or a
@@ -205,6 +293,9 @@ func (p *passage) still(ctx context.Context) error {
 	}
 	if now, err := plain.Append(nil, p.args); err != nil || !bytes.Equal(now, p.text) {
 		return interp.Unwind(fmt.Errorf("bridge: %s: its arguments changed after they were judged: a hook, or the tool's Approval or Preview, wrote to them", p.tool.Name))
+	}
+	if d := p.rateAt(p.b.cfg.Now()); d.Verdict == policy.Deny && !p.without("rate") {
+		return p.decline("rate", d.Reason) // others of its batch, or of the time of waiting, came first
 	}
 	if p.lease.ID == "" {
 		return nil
@@ -313,4 +404,4 @@ func (e *ToolError) Error() string { return e.Tool + ": " + e.Msg }
 
 func (e *ToolError) Unwrap() error { return e.Err }
 
-var _ interp.Caller = (*Door)(nil)
+var _ interp.BatchCaller = (*Door)(nil)

@@ -22,7 +22,7 @@ func unknownTool(t *testing.T, without string) error {
 	}
 	bridge.Without(b, without)
 	j := bridgetest.NewJournal()
-	d, err := b.Open(j.Run("r1"), 1)
+	d, err := b.Open(j.Run("r1"), 1, bridge.Preflight{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func TestD8NothingButAnAnswerGrantsALease(t *testing.T) {
 	for range 3 {
 		ask("post")
 		r.resume(t)
-		r.door, _ = r.b.Open(r.Run("r1"), 2+granted.Uses-r.State.Leases.All()[0].Uses)
+		r.door, _ = r.b.Open(r.Run("r1"), 2+granted.Uses-r.State.Leases.All()[0].Uses, bridge.Preflight{})
 	}
 	left := r.State.Leases.All()
 	if len(left) != 1 || left[0].Uses != granted.Uses-3 || left[0].Expires != granted.Expires || left[0].Tool != "post" || len(a.asked) != 2 {
@@ -122,11 +122,11 @@ func TestD10TheCapIsOfAStepOfARun(t *testing.T) {
 	var p probe
 	r := newRig(t, bridge.Config{MaxCalls: 2, Tools: []bridge.Tool{p.tool("x")}})
 	other := newRig(t, r.cfg)
-	second, err := r.b.Open(r.Run("r1"), 2)
+	second, err := r.b.Open(r.Run("r1"), 2, bridge.Preflight{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	alien, err := r.b.Open(other.Run("r2"), 1)
+	alien, err := r.b.Open(other.Run("r2"), 1, bridge.Preflight{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestD11AYesOfOneRunIsNoneOfAnother(t *testing.T) {
 	a := says(bridge.Answer{Yes: true, Scope: bridge.ForLease}, nil)
 	r := newRig(t, bridge.Config{Approver: a, Tools: []bridge.Tool{p.tool("post", sends, tier(policy.AskOnce))}})
 	other := newRig(t, r.cfg)
-	alien, err := r.b.Open(other.Run("r2"), 1)
+	alien, err := r.b.Open(other.Run("r2"), 1, bridge.Preflight{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestD21ARateSlidesAndCountsWhatBegan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.door, err = b.Open(run, 2); err != nil {
+			if r.door, err = b.Open(run, 2, bridge.Preflight{}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -116,7 +116,7 @@ func (p *passage) decided() error {
 		p.verdict = policy.Allowed("") // no one gate did it
 	}
 	d := Decided{Call: p.id, Tool: p.call.Tool, Args: p.shown(), ArgHash: p.given, Position: scan.Line(p.call.Position, maxName),
-		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Lease: p.lease.ID, Bad: p.bad}
+		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Carries: p.carries(), Lease: p.lease.ID, Bad: p.bad}
 	d.Paths, d.URLs = p.shownFacts()
 	if err := p.d.run.Journal.Decided(d); err != nil {
 		return interp.Unwind(err)
@@ -133,7 +133,7 @@ func (p *passage) decided() error {
 // deny ends a call that the gates refused. A block that does not heed its cap for
 // as many calls again ends with it.
 func (p *passage) deny(d policy.Decision) error {
-	if p.d.calls >= 2*p.b.cfg.MaxCalls {
+	if p.n >= 2*p.b.cfg.MaxCalls {
 		return interp.Unwind(&CallError{p.id, p.call.Tool, d, ErrStepCalls})
 	}
 	return p.refused(d)
@@ -152,6 +152,9 @@ func (p *passage) registry(context.Context) policy.Decision {
 		p.unknown = true
 		p.tool = &Tool{Name: p.call.Tool} // for the other gates; it has nothing to run
 		return policy.Decision{Reason: "there is no such tool; call one of the tools that are listed"}
+	}
+	if !p.d.flight.grants(p.tool.Name) {
+		return policy.Decision{Rule: "not-announced", Reason: "no block of this run names this tool, so the call does not come from its code"}
 	}
 	return policy.Allowed("")
 }
@@ -175,9 +178,9 @@ func (p *passage) interlock(context.Context) policy.Decision { return policy.Int
 func (p *passage) named(context.Context) policy.Decision { return policy.Named(p.req) }
 
 func (p *passage) caps(context.Context) policy.Decision {
-	if n := p.b.cfg.MaxCalls; p.d.calls > n {
+	if n := p.b.cfg.MaxCalls; p.n > n {
 		return policy.Decision{Rule: "calls-per-step", Reason: fmt.Sprintf(
-			"a step may make %d calls and this is call %d; split the work: end this block now and go on in the next one", n, p.d.calls)}
+			"a step may make %d calls and this is call %d; split the work: end this block now and go on in the next one", n, p.n)}
 	}
 	return policy.Allowed("")
 }
@@ -292,13 +295,15 @@ func (p *passage) needsTrust(l leases.Lease) bool {
 
 // rate counts the begun calls in the window that ends now, so that an edge gives
 // no second burst and a refused call costs nothing.
-func (p *passage) rate(context.Context) policy.Decision {
+func (p *passage) rate(context.Context) policy.Decision { return p.rateAt(p.req.Now) }
+
+func (p *passage) rateAt(now time.Time) policy.Decision {
 	r := p.tool.Rate
 	if r.N == 0 {
 		return policy.Allowed("")
 	}
 	begun := p.d.run.State.Begun[p.tool.Name]
-	since := p.req.Now.Add(-r.Per)
+	since := now.Add(-r.Per)
 	i, _ := slices.BinarySearchFunc(begun, since, func(t, s time.Time) int {
 		if t.After(s) {
 			return 1
@@ -308,7 +313,7 @@ func (p *passage) rate(context.Context) policy.Decision {
 	if len(begun)-i < r.N {
 		return policy.Allowed("")
 	}
-	wait := begun[len(begun)-r.N].Add(r.Per).Sub(p.req.Now)
+	wait := begun[len(begun)-r.N].Add(r.Per).Sub(now)
 	return policy.Decision{Rule: "rate", Values: []policy.Value{{Name: "retry-after", Value: wait.String()}}, Reason: fmt.Sprintf(
 		"%s may begin %d times in %v; retry after %v", p.tool.Name, r.N, r.Per, wait.Round(time.Millisecond))}
 }

@@ -77,6 +77,7 @@ type Decided struct {
 	Gates    []policy.Decision `json:"gates"`
 	Notes    []string          `json:"notes,omitempty"` // warnings and audit annotations of policies and hooks
 	Held     policy.Taint      `json:"held"`
+	Carries  policy.Taint      `json:"carries"` // what its arguments and control flow hold: its result may give it back
 	Paths    []policy.PathFact `json:"paths,omitempty"`
 	URLs     []policy.URLFact  `json:"urls,omitempty"`
 	Lease    string            `json:"lease,omitempty"`
@@ -132,7 +133,9 @@ type Written struct {
 // A State is what a conversation's events fold to, as the gates read it. The
 // owner of the journal changes it, on the same goroutine as the calls.
 type State struct {
-	Held, Seen policy.Taint // what tools returned, and what the model has read of it
+	Held, Seen policy.Taint           // what tools returned, and what the model has read of it
+	Brought    map[Place]policy.Taint // what the results of the calls at a place hold
+	SeenAt     map[int]policy.Taint   // by step: what the model had read when it wrote the block
 	Authority  *policy.Authority
 	Leases     *leases.Book
 	Begun      map[string][]time.Time // by tool, in order; as far back as a rate looks

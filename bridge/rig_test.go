@@ -50,7 +50,7 @@ func (r *rig) resume(t *testing.T) {
 	for _, mod := range r.mods {
 		mod(&run)
 	}
-	if r.door, err = b.Open(run, 1); err != nil {
+	if r.door, err = b.Open(run, 1, bridge.Preflight{}); err != nil {
 		t.Fatal(err)
 	}
 	r.b = b

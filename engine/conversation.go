@@ -20,6 +20,7 @@ type Conversation struct {
 	started *RunStarted
 	state   *bridge.State
 	records map[string]*bridge.Record
+	places  map[string]bridge.Place      // of the calls that were decided, by id
 	learnt  map[string]policy.RecordSpec // by tool: how its results name things
 	steps   []stepRecord
 	usage   Usage
@@ -49,10 +50,11 @@ type stepRecord struct {
 }
 
 func newConversation(id, path string) *Conversation {
-	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), byCall: make(map[string]*CallReport),
+	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), places: make(map[string]bridge.Place), byCall: make(map[string]*CallReport),
 		learnt: make(map[string]policy.RecordSpec),
 		state: &bridge.State{Leases: leases.NewBook(), Authority: policy.NewAuthority(policy.AuthorityConfig{}),
-			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool)}}
+			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool),
+			Brought: make(map[bridge.Place]policy.Taint), SeenAt: make(map[int]policy.Taint)}}
 }
 
 // ID is the run's.
@@ -88,6 +90,7 @@ func (c *Conversation) apply(e Event) error {
 		c.step().reply = e.Text
 	case *CodeProposed:
 		c.step().code = e.Code
+		c.state.SeenAt[e.Step] = c.state.Seen
 	case *CallDecided:
 		c.applyDecided(&e.Decided)
 	case *ApprovalRequested:
@@ -141,6 +144,7 @@ func (c *Conversation) applyStart(e *RunStarted) error {
 func (c *Conversation) applyDecided(d *bridge.Decided) {
 	r := c.record(d.Call)
 	r.Tool, r.ArgHash = d.Tool, d.ArgHash
+	c.carry(d.Call, d.Position, d.Carries)
 	report := c.byCall[d.Call]
 	if report == nil {
 		report = &CallReport{ID: d.Call, Step: c.step().n, Tool: d.Tool, Args: d.Args}
@@ -156,6 +160,16 @@ func (c *Conversation) applyDecided(d *bridge.Decided) {
 	if !d.Bad {
 		c.deny(d.Call, d.Tool, d.Decision, d.Gates)
 	}
+}
+
+// carry joins what the result of a call can hold to the place where it stands.
+func (c *Conversation) carry(call, position string, t policy.Taint) {
+	at, known := c.places[call]
+	if !known {
+		at = bridge.Place{Step: c.step().n, Pos: position}
+		c.places[call] = at
+	}
+	c.state.Brought[at] = c.state.Brought[at].Join(t)
 }
 
 // deny lists a refusal. Sends that the interlock blocked are counted once each,
@@ -225,6 +239,7 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 	r := c.record(o.Call)
 	r.Phase, r.Outcome = bridge.Ended, o
 	c.state.Held = c.state.Held.Join(o.Taint)
+	c.carry(o.Call, "", o.Taint)
 	if o.Failed == "" && o.Hidden == "" {
 		c.state.Authority.Learn(o.Call, o.Tool, c.learnt[o.Tool], o.Value)
 		c.failing, c.failures = "", 0

@@ -112,6 +112,7 @@ type run struct {
 	cancel   context.CancelCauseFunc
 	space    *workspace.Space
 	session  *interp.Session
+	lineage  *bridge.Lineage // of the session's blocks
 	doors    bridge.Run
 	system   string
 	advice   []Advice
@@ -173,6 +174,7 @@ func (r *run) open(now time.Time) error {
 	}
 	r.doors = bridge.Run{ID: r.id, Attended: t.Attended, Session: policy.SessionView{ID: r.id, User: t.Principal}, Labels: t.Labels,
 		Space: r.space, Journal: r.journal, State: r.state, Marker: marker, Key: key}
+	r.lineage = e.cfg.Bridge.NewLineage()
 	r.clock = &stopwatch{left: l.WallTime, expire: func() {
 		r.cancel(&LimitError{Limit: "wallTime", Of: l.WallTime.String(), Why: "the run's active time is over"})
 	}}

@@ -62,8 +62,9 @@ type (
 	}
 	// CodeProposed is the block of a reply.
 	CodeProposed struct {
-		Step int    `json:"step"`
-		Code string `json:"code"`
+		Step  int      `json:"step"`
+		Code  string   `json:"code"`
+		Tools []string `json:"tools,omitempty"` // no other can be called: see bridge.Preflight
 	}
 	// CallDecided is what the gates said of a call.
 	CallDecided struct{ bridge.Decided }

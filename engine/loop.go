@@ -9,7 +9,9 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/plain"
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/interp"
+	"github.com/codeact-dev/codeact/interp/flow"
 )
 
 // maxNudges is how often a reply without a block is sent back before the run
@@ -100,15 +102,21 @@ func (r *run) block(code string) error {
 	if err := r.e.cfg.Bridge.CheckBlock(code); err != nil {
 		return r.observed(&StepCompleted{Step: n, Observation: err.Error(), Error: "secret_in_block"})
 	}
-	if err := r.add(&CodeProposed{Step: n, Code: code}, false); err != nil {
+	flight := r.lineage.Read(n, code)
+	if err := r.add(&CodeProposed{Step: n, Code: code, Tools: flight.Tools}, false); err != nil {
 		return err
 	}
-	door, err := r.e.cfg.Bridge.Open(r.doors, n)
+	if len(flight.Unknown) > 0 {
+		r.lineage.Refused(false)
+		return r.observed(&StepCompleted{Step: n, Observation: unknownNames(flight.Unknown), Error: "undefined"})
+	}
+	warning := r.lineage.Trifecta(flight, r.state.Held)
+	door, err := r.e.cfg.Bridge.Open(r.doors, n, flight)
 	if err != nil {
 		return err
 	}
 	denied := len(r.denied)
-	res, failed := r.session.Exec(r.ctx, code, door)
+	res, failed := r.execute(code, door)
 	if err := r.unwound(failed); err != nil || r.ended != nil || r.paused != nil {
 		return err
 	}
@@ -124,12 +132,42 @@ func (r *run) block(code string) error {
 	if err != nil || r.ended != nil {
 		return err
 	}
+	if warning != "" {
+		res.Warnings = append(res.Warnings, warning)
+	}
 	content := door.Observe(res, failed)
 	s := &StepCompleted{Step: n, Error: errorKind(failed), Ran: true, Lost: lost, Observation: r.observation(content, res, n, denied, lost)}
 	if content.String() != "" {
 		s.Seen = r.state.Held
 	}
 	return r.observed(s)
+}
+
+// execute runs a block in the session and keeps the lineage in step with it.
+func (r *run) execute(code string, door *bridge.Door) (interp.Result, error) {
+	before := r.session.Blocks()
+	res, err := r.session.Exec(r.ctx, code, door)
+	switch {
+	case errors.Is(err, interp.ErrSyntax), errors.Is(err, interp.ErrSource):
+		r.lineage.Refused(r.session.Blocks() > before)
+	case err != nil:
+		r.lineage.Failed()
+	}
+	return res, err
+}
+
+// unknownNames says which names of a block nothing defines. Such a block does not
+// run: a misspelt tool must not cost the calls before it.
+func unknownNames(names []flow.Name) string {
+	var b strings.Builder
+	b.WriteString("The block was not run; it uses names that nothing defines:")
+	for _, x := range names {
+		fmt.Fprintf(&b, "\n%s at line %d, column %d", scan.Line(x.Name, 80), x.Line, x.Col)
+		if x.Near != "" {
+			fmt.Fprintf(&b, " (did you mean %s?)", scan.Line(x.Near, 80))
+		}
+	}
+	return b.String()
 }
 
 func (r *run) observed(s *StepCompleted) error { return r.add(s, false) }
@@ -241,6 +279,7 @@ func (r *run) rebuild(failed error) (lost bool, err error) {
 	case err != nil:
 		return true, r.fail(fmt.Sprintf("the interpreter could not be started again: %v", err))
 	}
+	r.lineage = r.e.cfg.Bridge.NewLineage()
 	for _, s := range r.steps[:n-1] {
 		if !s.ran || s.lost {
 			continue
@@ -255,11 +294,11 @@ func (r *run) rebuild(failed error) (lost bool, err error) {
 // again runs an earlier block in a new worker. What its calls did is recorded; a
 // block that now does something else ends the run.
 func (r *run) again(s stepRecord) error {
-	door, err := r.e.cfg.Bridge.Open(r.doors, s.n)
+	door, err := r.e.cfg.Bridge.Open(r.doors, s.n, r.lineage.Read(s.n, s.code))
 	if err != nil {
 		return err
 	}
-	_, err = r.session.Exec(r.ctx, s.code, door)
+	_, err = r.execute(s.code, door)
 	switch {
 	case r.fatal != nil:
 		return r.fatal

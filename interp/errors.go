@@ -70,6 +70,12 @@ func Unwind(err error) error {
 	return &unwindError{err}
 }
 
+// Unwinds reports whether err was marked by Unwind.
+func Unwinds(err error) bool {
+	var u *unwindError
+	return errors.As(err, &u)
+}
+
 // faults maps what a living worker may report.
 var faults = map[wire.FaultKind]error{
 	wire.FaultSource:  ErrSource,

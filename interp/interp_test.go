@@ -171,3 +171,55 @@ func BenchmarkCall(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(calls), "ns/call")
 }
+
+// BenchmarkPooledSession measures a session on a worker that has been waiting, with its first block.
+func BenchmarkPooledSession(b *testing.B) {
+	in, err := New(Config{Worker: []string{workerPath}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer in.Close()
+	in.refill()
+	for b.Loop() {
+		b.StopTimer()
+		time.Sleep(50 * time.Millisecond) // the spare confines itself
+		b.StartTimer()
+		s, err := in.openSpare(b.Context(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Exec(b.Context(), "1", nil); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		s.Close()
+		in.refill()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkLargeResult measures a result of 64 KiB.
+func BenchmarkLargeResult(b *testing.B) {
+	s := open(b, Config{Worker: []string{workerPath}})
+	text := strings.Repeat("x", 64<<10)
+	large := callerFunc(func(context.Context, Call) (any, error) { return text, nil })
+	for b.Loop() {
+		if _, err := s.Exec(b.Context(), "x = echo(1)", large); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRebuild executes 20 blocks with 200 results of 2 KB again, as after a pause.
+func BenchmarkRebuild(b *testing.B) {
+	text := strings.Repeat("x", 2<<10)
+	caller := callerFunc(func(context.Context, Call) (any, error) { return text, nil })
+	s := open(b, Config{Worker: []string{workerPath}})
+	for b.Loop() {
+		for range 20 {
+			if _, err := s.Exec(b.Context(), "x = [echo(i) for i in range(10)]", caller); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -49,6 +49,7 @@ type Session struct {
 	held   []string
 
 	running sync.Mutex // held by Exec
+	blocks  int        // guarded by running
 	proc    process
 	dead    atomic.Bool
 	cause   atomic.Pointer[error] // why this host killed the worker; set once
@@ -124,8 +125,13 @@ func (s *Session) Exec(ctx context.Context, block string, c Caller) (Result, err
 	if err := s.checkSource(block); err != nil {
 		return Result{}, err
 	}
+	s.blocks++
 	return newExecution(ctx, s, c).run(block)
 }
+
+// Blocks is how many blocks the worker was given, and so the number of the last one in Call.Position. It may be called
+// between two Execs.
+func (s *Session) Blocks() int { return s.blocks }
 
 func (s *Session) checkSource(block string) error {
 	switch {

@@ -26,7 +26,7 @@ type Journal struct {
 // NewJournal returns an empty journal of a clean conversation.
 func NewJournal() *Journal {
 	return &Journal{Records: map[string]bridge.Record{}, State: bridge.State{Leases: leases.NewBook(), Begun: map[string][]time.Time{},
-		Tainted: map[string]bool{}, Authority: policy.NewAuthority(policy.AuthorityConfig{})}}
+		Tainted: map[string]bool{}, Brought: map[bridge.Place]policy.Taint{}, SeenAt: map[int]policy.Taint{}, Authority: policy.NewAuthority(policy.AuthorityConfig{})}}
 }
 
 // Run is a run that keeps its events in j.

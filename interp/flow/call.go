@@ -88,7 +88,7 @@ func (w *walk) direct(e *syntax.CallExpr, name string) value {
 	case name == "parallel":
 		return w.parallel(e)
 	case enders[name]:
-		w.deep(w.arguments(e.Args))
+		w.arguments(e.Args)
 		w.sticky = w.join(w.sticky, w.now())
 		return value{}
 	case w.isTool(name):
@@ -230,9 +230,7 @@ func (w *walk) method(e *syntax.CallExpr, fn *syntax.DotExpr) value {
 	case stringLists[name]:
 		return w.heap.either(out, w.fresh(l))
 	case readers[name]:
-		return w.heap.either(out, w.made(in, o.c).with(w, l))
+		return w.heap.either(out, w.fresh(l, w.made(in, o.c).c))
 	}
 	return w.heap.either(out, w.anyMethod(o, in))
 }
-
-func (v value) with(w *walk, l label) value { return value{w.join(v.l, l), v.c} }

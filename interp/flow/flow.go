@@ -5,8 +5,11 @@
 // Report.Sites). It does not protect from these:
 //   - An error ends a block, and whether or where it does is not counted as a flow to the calls before or after it:
 //     of s = secret(); s[5]; send("alive") the last is proven clean. A block so tells at most how many of its calls
-//     were made. An explicit fail, final, return, break or continue is counted.
-//   - What a tool remembers: note_write(x) and a later note_read() are two calls that know nothing of each other.
+//     were made; to count errors would make each call taint all that follows it, which is the floor. An explicit fail,
+//     final, return, break or continue is counted, and so is what attempt returns. That a call is not made because its
+//     own arguments do not fit is such an error too, also within attempt.
+//   - What a tool or the host remembers: note_write(x) and a later note_read() are two calls that know nothing of each
+//     other, and a cap or a rate is reached without a flow.
 //   - A worker that lies. A position is its claim, so it can pick another proven position of the same tool, or send
 //     other arguments. The caller must check the tool and the count; leases and floors must hold without this package.
 //   - Time and step counts.
@@ -18,7 +21,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
@@ -132,7 +134,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Block analyses the next block of the run and supposes that it runs to its end; call Failed if it does not, Refused if
+// Block analyses the next block of the run. It numbers the blocks as a worker does that executes each, and supposes that it runs to its end; call Failed if it does not, Refused if
 // it does not run at all. With an error the Report still bounds the tools, and the block counts as one that has run and
 // may have done anything with what its text names.
 func (a *Analyzer) Block(src string) (*Report, error) {
@@ -253,7 +255,5 @@ func (a *Analyzer) position(pos syntax.Position) string {
 	if file == fmt.Sprintf("block#%d", a.n) {
 		file = "block"
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d", file, pos.Line, pos.Col)
-	return b.String()
+	return fmt.Sprintf("%s:%d:%d", file, pos.Line, pos.Col)
 }

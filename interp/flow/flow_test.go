@@ -143,6 +143,7 @@ var flows = []struct{ name, src, want string }{
 	{"call in a while condition", "x = 1\nwhile send(x):\n    x = secret()", "2 body=1ES if=1ES loop"},
 	{"continue", "s = secret()\nn = 0\nfor i in range(9):\n    if s[i]:\n        continue\n    n += 1\nsend(n)", "7 body=1S if=1"},
 	{"a break keeps the value of its path", "x = clock()\nfor i in range(3):\n    if i:\n        break\n    x = 1\nsend(x)", "6 body=1C if=1"},
+	{"a continue keeps the value of its path", "x = 0\nfor i in range(3):\n    if i:\n        x = secret()\n        continue\n    x = 1\nsend(x)", "7 body=1S if=1"},
 	{"the alias of the path of a break", "a = []\nb = []\nfor i in range(3):\n    x = a\n    if i:\n        break\n    x = b\nx.append(secret())\nsend(a)",
 		"9 body=1S if=1"},
 	{"the alias of the path of a continue", "a = []\nx = []\nfor i in range(3):\n    x.append(secret())\n    if i:\n        x = a\n        continue\n    x = []\nsend(a)",

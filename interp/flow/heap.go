@@ -196,7 +196,7 @@ func (h *heap) mutate(o, v value, pc label) {
 		return
 	}
 	c := h.unite(o.c, v.c)
-	h.taint(c, h.join(h.join(o.l, pc), h.deep(v)))
+	h.taint(c, h.join(h.join(o.l, pc), v.l)) // unite has joined the rest
 	h.at(c).dirty = h.block
 }
 
