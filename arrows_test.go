@@ -18,9 +18,11 @@ const module = "github.com/codeact-dev/codeact/"
 // arrows lists, for every package, which packages of ours it may import. A package
 // that is not here is not on the plan.
 var arrows = map[string][]string{
-	"":       {},
-	"policy": {},
-	"leases": {"policy"},
+	"":             {},
+	"policy":       {"policy/match"},
+	"policy/match": {},
+	"policy/rules": {"policy"},
+	"leases":       {"policy"},
 
 	"interp":                     {"interp/wire", "interp/worker"},
 	"interp/wire":                {},
@@ -29,7 +31,7 @@ var arrows = map[string][]string{
 	"interp/interptest":          {},
 	"interp/internal/workermain": {"interp"},
 
-	"bridge":            {"policy", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress"},
+	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress"},
 	"bridge/plain":      {},
 	"bridge/scan":       {},
 	"bridge/htmltext":   {},
@@ -39,7 +41,7 @@ var arrows = map[string][]string{
 	"bridge/tools":      {"bridge", "bridge/egress", "bridge/plain", "leases", "policy"},
 	"bridge/bridgetest": {"bridge", "bridge/scan", "leases", "policy"},
 
-	"engine":        {"policy", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
+	"engine":        {"policy", "policy/rules", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
 	"engine/models": {},
 	"engine/store":  {},
 	"engine/taskfile": {
@@ -47,18 +49,18 @@ var arrows = map[string][]string{
 	},
 	"engine/taskfile/strictyaml": {},
 	"engine/assembly": {
-		"policy", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
+		"policy", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
 		"engine", "engine/models", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
 	},
 
-	"cmd/codeact": {"policy", "interp", "bridge", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/store", "engine/taskfile"},
+	"cmd/codeact": {"policy", "policy/rules", "interp", "bridge", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/store", "engine/taskfile"},
 }
 
 // exits lists every way to the world, and why the package has it. Whoever is not
 // here computes and nothing else.
 var exits = map[string]map[string]string{
-	"policy": {"net/netip": "reads addresses in rules; it dials nothing"},
-	"interp": {"os": "the path of this program, for its workers", "net": "a pipe in memory, for Unsafe"},
+	"policy/rules": {"net/netip": "reads addresses in rules; it dials nothing"},
+	"interp":       {"os": "the path of this program, for its workers", "net": "a pipe in memory, for Unsafe"},
 	"interp/worker": {
 		"os": "the worker's socket and exit", "os/exec": "starts workers", "syscall": "their attributes",
 		"golang.org/x/sys/unix": "confines them", "unsafe": "one sigaction that Go has no call for",
@@ -86,11 +88,11 @@ var worldly = []string{"os", "os/exec", "os/signal", "os/user", "net", "net/http
 // owners are the packages that alone may import a library, so that its types stay
 // out of our interfaces.
 var owners = map[string][]string{
-	"cel.dev/cel-go":                         {"policy"},
+	"cel.dev/cel-go":                         {"policy/rules"},
 	"go.starlark.net":                        {"interp", "interp/worker", "interp/wire", "interp/flow", "engine/taskfile", "cmd/codeact"},
 	"github.com/anthropics/anthropic-sdk-go": {"engine/models"},
 	"github.com/sashabaranov/go-openai":      {"engine/models"},
-	"github.com/goccy/go-yaml":               {"policy", "engine/taskfile/strictyaml"},
+	"github.com/goccy/go-yaml":               {"policy/match", "policy/rules", "engine/taskfile/strictyaml"},
 	"github.com/spf13/cobra":                 {"cmd/codeact"},
 }
 

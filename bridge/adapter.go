@@ -16,6 +16,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // The defaults of a Config.
@@ -33,7 +34,7 @@ const (
 // field is the strictest or a stated default.
 type Config struct {
 	Tools    []Tool
-	Policy   *policy.Policy  // nil is no rules
+	Policy   *rules.Policy   // nil is no rules
 	Security policy.Security // Attended is taken from the Run
 	Hooks    []Hook          // in the order in which their reasons are joined
 	Approver Approver        // nil answers every question with no
@@ -78,7 +79,7 @@ type EffectBridgeAdapter struct {
 	tools map[string]*Tool
 	pins  map[string]string // by tool: SHA-256 over its name, description and schema
 
-	whens sync.Map // lease condition to *policy.Expr, or to the error of compiling it
+	whens sync.Map // lease condition to *rules.Expr, or to the error of compiling it
 
 	// testOnlyWithout names the one gate or step to leave out, so that a test can
 	// see that its scenario fails then. Only test files of this package set it.

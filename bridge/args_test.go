@@ -77,7 +77,7 @@ func TestASensitiveValueReachesTheToolAlone(t *testing.T) {
 				mods = append(mods, tt.mod)
 			}
 			r := newRig(t, bridge.Config{Tools: []bridge.Tool{p.tool("pay", mods...)}, Approver: a, Hooks: []bridge.Hook{hooked},
-				Policy: rules(t, "  matchConditions:\n    - {name: n, expression: 'has(args.n) && args.n == 13'}\n"+
+				Policy: rulesOf(t, "  matchConditions:\n    - {name: n, expression: 'has(args.n) && args.n == 13'}\n"+
 					"  validations:\n    - {expression: 'false', messageExpression: '\"not to \" + string(args.to)'}\n")}, space(t, dir, workspace.Config{}))
 			_, err := r.call(t, "pay", tt.args)
 			all := traced(t, r) + told.String() + fmt.Sprint(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge/bridgetest"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // One allowed call: all gates, a result of 1 KB through all cleaning steps, and a
@@ -21,28 +22,28 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("rules=8", func(b *testing.B) { benchmarkCall(b, eightRules(b)) })
 }
 
-// eightParams are the parameters of policy/testdata/eight.yaml; a run sends more bytes
+// eightParams are the parameters of policy/rules/testdata/eight.yaml; a run sends more bytes
 // here than its tests let it.
 var eightParams = map[string]any{"allowedDomains": []any{"api.github.com", "example.org"}, "hardCap": 5000, "askAbove": 100,
 	"maxSendBytes": 1000, "maxRunBytes": 1 << 40, "tz": "Europe/Berlin"}
 
-func eightRules(tb testing.TB) *policy.Policy {
+func eightRules(tb testing.TB) *rules.Policy {
 	tb.Helper()
-	text, err := os.ReadFile("../policy/testdata/eight.yaml")
+	text, err := os.ReadFile("../policy/rules/testdata/eight.yaml")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p, err := policy.Compile(eightParams, policy.File{Name: "eight.yaml", Data: text})
+	p, err := rules.Compile(eightParams, rules.File{Name: "eight.yaml", Data: text})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return p
 }
 
-func benchmarkCall(b *testing.B, rules *policy.Policy) {
+func benchmarkCall(b *testing.B, compiled *rules.Policy) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog. ", 1024/45+1)[:1024]
 	monday := time.Date(2026, 5, 25, 10, 0, 0, 0, time.UTC) // in the change window of the rules
-	adapter, err := bridge.New(bridge.Config{Policy: rules, MaxCalls: 1 << 40, Now: func() time.Time { return monday }, Tools: []bridge.Tool{{
+	adapter, err := bridge.New(bridge.Config{Policy: compiled, MaxCalls: 1 << 40, Now: func() time.Time { return monday }, Tools: []bridge.Tool{{
 		Name: "page", Tier: policy.Free, Caps: policy.Declare(policy.ExternalSend, policy.Destructive), URLs: []string{"url"}, Destinations: []string{"url"},
 		Params: bridge.MustSchema(`{"type": "object", "properties": {"url": {"type": "string"}, "limit": {"type": "integer", "default": 5}}, "required": ["url"]}`),
 		Run: func(context.Context, *bridge.Permit) (bridge.Output, error) {

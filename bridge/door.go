@@ -30,7 +30,7 @@ type Door struct {
 
 	mu       sync.Mutex
 	calls    int           // guarded by mu; this step's
-	passed   map[Place]int // guarded by mu; how often each position was claimed
+	passed   map[claim]int // guarded by mu; how often each was made
 	external []string      // guarded by mu; ids of this step's calls that brought third-party content in
 	warnings []warning     // guarded by mu; what the injection scan found in this step
 }
@@ -165,9 +165,9 @@ func (d *Door) carry(ctx context.Context, cs []interp.Call) []interp.BatchResult
 func (d *Door) admit(c interp.Call) *passage {
 	d.calls++
 	if d.passed == nil {
-		d.passed = make(map[Place]int)
+		d.passed = make(map[claim]int)
 	}
-	d.passed[Place{Pos: c.Position}]++
+	d.passed[claim{c.Position, c.Tool}]++
 	p := &passage{d: d, b: d.b, call: c, n: d.calls, id: fmt.Sprintf("%s/%d/%d", d.run.ID, d.step, d.calls), tool: d.b.tools[c.Tool]}
 	if p.tool == nil {
 		p.call.Tool = scan.Line(c.Tool, maxName) // whoever made it up may have made up anything
@@ -313,7 +313,7 @@ func (p *passage) still(ctx context.Context) error {
 }
 
 func (p *passage) root() Root {
-	return Root{space: p.d.run.Space, judged: p.targets, state: p.d.run.State}
+	return Root{space: p.d.run.Space, judged: p.targets, state: p.d.run.State, turn: p.turn}
 }
 
 func (p *passage) idempotencyKey() string {

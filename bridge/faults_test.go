@@ -104,7 +104,7 @@ func TestD8NothingButAnAnswerGrantsALease(t *testing.T) {
 // D9: a rule was asked only where a table had been filled before.
 func TestD9RulesAreAskedOfEveryCall(t *testing.T) {
 	var p probe
-	r := newRig(t, bridge.Config{Policy: rules(t, "  validations:\n    - {expression: 'false', message: closed}\n"), Tools: []bridge.Tool{p.tool("x")}})
+	r := newRig(t, bridge.Config{Policy: rulesOf(t, "  validations:\n    - {expression: 'false', message: closed}\n"), Tools: []bridge.Tool{p.tool("x")}})
 	r.State = bridge.State{Leases: r.State.Leases, Authority: r.State.Authority, Begun: map[string][]time.Time{}} // of a run that just began
 	_, err := r.call(t, "x", nil)
 	wantErr(t, err, bridge.ErrDenied, "closed")

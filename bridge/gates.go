@@ -14,6 +14,7 @@ import (
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // A gate judges one call. Order is data: [gates] is the security boundary, read
@@ -266,13 +267,13 @@ func (p *passage) canonical(param string) string {
 func (p *passage) holds(when string) bool {
 	v, ok := p.b.whens.Load(when)
 	if !ok {
-		e, err := policy.CompileExpr(when, "lease.when")
+		e, err := rules.CompileExpr(when, "lease.when")
 		if v = any(e); err != nil {
 			v = err
 		}
 		p.b.whens.Store(when, v)
 	}
-	e, ok := v.(*policy.Expr)
+	e, ok := v.(*rules.Expr)
 	if !ok {
 		return false
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
-func rules(t *testing.T, spec string) *policy.Policy {
+func rulesOf(t *testing.T, spec string) *rules.Policy {
 	t.Helper()
 	text := "apiVersion: codeact.dev/v1\nkind: ToolCallPolicy\nmetadata: {name: ours}\nspec:\n" + spec
-	p, err := policy.Compile(nil, policy.File{Name: "p.yaml", Data: []byte(text)})
+	p, err := rules.Compile(nil, rules.File{Name: "p.yaml", Data: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +28,7 @@ func rules(t *testing.T, spec string) *policy.Policy {
 func TestADeniedCallListsEveryReason(t *testing.T) {
 	var p probe
 	hooked := 0
-	r := newRig(t, bridge.Config{MaxCalls: 2, Policy: rules(t, "  validations:\n    - {expression: 'false', message: not on Sundays}\n"),
+	r := newRig(t, bridge.Config{MaxCalls: 2, Policy: rulesOf(t, "  validations:\n    - {expression: 'false', message: not on Sundays}\n"),
 		Hooks: []bridge.Hook{hook{before: func(bridge.HookCall) bridge.HookResult { hooked++; return fine }}},
 		Tools: []bridge.Tool{p.tool("post", sends, tier(policy.AlwaysAsk), func(t *bridge.Tool) {
 			t.Paths, t.Rate = []string{"to"}, bridge.Rate{N: 1, Per: time.Minute}
@@ -155,7 +156,7 @@ func TestAHookThatChangesACall(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var p probe
-			r := newRig(t, bridge.Config{Hooks: tt.hooks, Policy: rules(t, "  validations:\n    - {expression: '!has(args.to) || args.to != \"eve\"', message: never to eve}\n"),
+			r := newRig(t, bridge.Config{Hooks: tt.hooks, Policy: rulesOf(t, "  validations:\n    - {expression: '!has(args.to) || args.to != \"eve\"', message: never to eve}\n"),
 				Tools: []bridge.Tool{p.tool("post", func(t *bridge.Tool) { t.Sensitive = []string{"body.pin"} })}})
 			body := map[string]any{"pin": "4711", "list": []any{"a"}}
 			for range 2 { // a resumed run knows the call by what the script wrote
@@ -262,7 +263,7 @@ func TestPathsAndURLsAreResolvedBeforeAnyRule(t *testing.T) {
 func TestRulesLeaveNotes(t *testing.T) {
 	var p probe
 	r := newRig(t, bridge.Config{Tools: []bridge.Tool{p.tool("post")},
-		Policy: rules(t, "  validations:\n    - {expression: 'true'}\n  auditAnnotations:\n    - {key: to, valueExpression: 'args.to'}\n")})
+		Policy: rulesOf(t, "  validations:\n    - {expression: 'true'}\n  auditAnnotations:\n    - {key: to, valueExpression: 'args.to'}\n")})
 	if _, err := r.call(t, "post", map[string]any{"to": token}); err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +276,7 @@ func TestRulesLeaveNotes(t *testing.T) {
 func TestARunThatIsAttendedIsInteractive(t *testing.T) {
 	for _, attended := range []bool{false, true} {
 		var p probe
-		r := newRig(t, bridge.Config{Tools: []bridge.Tool{p.tool("post")}, Policy: rules(t, "  validations:\n    - {expression: 'run.mode == \"interactive\"'}\n")},
+		r := newRig(t, bridge.Config{Tools: []bridge.Tool{p.tool("post")}, Policy: rulesOf(t, "  validations:\n    - {expression: 'run.mode == \"interactive\"'}\n")},
 			func(r *bridge.Run) { r.Attended = attended })
 		if _, err := r.door.Call(context.Background(), interp.Call{Tool: "post"}); (err == nil) != attended {
 			t.Errorf("attended %v: %v", attended, err)

@@ -1,8 +1,11 @@
 package bridge
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/interp/flow"
 	"github.com/codeact-dev/codeact/policy"
 )
@@ -44,7 +47,7 @@ func (b *EffectBridgeAdapter) NewLineage() *Lineage {
 // knows nothing and proves nothing; the block is then not narrowed.
 type Preflight struct {
 	Tools   []string    // no other tool can be called; the door of the step is narrowed to them
-	Unknown []flow.Name // names that nothing defines: the block cannot run
+	unknown []flow.Name // names that nothing defines: the block cannot run
 	known   bool
 	sites   map[Place]map[string]flow.Site // by position and tool; the step is not used
 	steps   []int
@@ -58,7 +61,7 @@ func (l *Lineage) Read(step int, code string) Preflight {
 	}
 	r, _ := l.analyzer.Block(code)
 	l.steps = append(l.steps, step)
-	f := Preflight{Tools: r.Tools, Unknown: r.Unknown, known: true, sites: make(map[Place]map[string]flow.Site), steps: slices.Clone(l.steps)}
+	f := Preflight{Tools: r.Tools, unknown: r.Unknown, known: true, sites: make(map[Place]map[string]flow.Site), steps: slices.Clone(l.steps)}
 	for _, s := range r.Sites {
 		at := Place{Pos: s.Pos}
 		if f.sites[at] == nil {
@@ -67,6 +70,24 @@ func (l *Lineage) Read(step int, code string) Preflight {
 		f.sites[at][s.Tool] = s
 	}
 	return f
+}
+
+// Undefined says which names of the block nothing defines, and "" when there are
+// none. Such a block must not run: a misspelt tool must not cost the calls before
+// it.
+func (f Preflight) Undefined() string {
+	if len(f.unknown) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("The block was not run; it uses names that nothing defines:")
+	for _, x := range f.unknown {
+		fmt.Fprintf(&b, "\n%s at line %d, column %d", scan.Line(x.Name, maxName), x.Line, x.Col)
+		if x.Near != "" {
+			fmt.Fprintf(&b, " (did you mean %s?)", scan.Line(x.Near, maxName))
+		}
+	}
+	return b.String()
 }
 
 // Failed says that the last block ended early.
@@ -114,23 +135,26 @@ func (l *Lineage) Trifecta(f Preflight, held policy.Taint) string {
 // grants reports whether the block can call the tool at all.
 func (f Preflight) grants(tool string) bool { return !f.known || slices.Contains(f.Tools, tool) }
 
+// A claim is where a worker says that a call stands. The members of one parallel
+// share their position.
+type claim struct{ pos, tool string }
+
 // trace fills in where the arguments and the control flow of the call can come
 // from, as far as it is proven. The position is the worker's claim: it counts only
 // for the tool that stands there, and no more often than the code passes it.
 func (p *passage) trace() {
-	f, at := p.d.flight, Place{Pos: p.call.Position}
-	site, proven := f.sites[at][p.call.Tool]
-	if !proven || p.rewritten || !site.InLoop && p.d.passed[at] > 1 {
+	site, proven := p.d.flight.sites[Place{Pos: p.call.Position}][p.call.Tool]
+	if !proven || p.rewritten || !site.InLoop && p.d.passed[claim{p.call.Position, p.call.Tool}] > 1 {
 		return
 	}
 	if site.Control.Proven {
 		p.req.Control = p.label(site.Control)
 	}
 	p.req.ArgTaint = make(map[string]policy.ArgTaint, len(p.args))
-	for name := range p.args {
+	for name, value := range p.args {
 		flows, written := site.Args[name]
-		if !written {
-			flows.Proven = true // a default of the schema, which is ours
+		if !written { // nothing is in it only where it is the schema's own default
+			flows.Proven = p.tool.Params.isDefault(name, value)
 		}
 		if flows.Proven {
 			p.req.ArgTaint[name] = policy.ArgTaint{Taint: p.label(flows), Origin: origin(flows)}

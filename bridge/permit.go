@@ -128,6 +128,7 @@ type Root struct {
 	space  *workspace.Space
 	judged map[string]workspace.Target // by the text of the argument
 	state  *State
+	turn   policy.Taint // what the rest of its batch would bring in, perhaps into a file that this call reads and writes
 }
 
 func (r *Root) target(path string) (workspace.Target, error) {
@@ -168,10 +169,11 @@ func (r *Root) read(t workspace.Target, limit int64) (data []byte, more bool, er
 	return data, more, nil
 }
 
-// note joins what a file's name or content brings in. A spilled result keeps the
-// labels that its call already brought.
+// note joins what a file's name or content brings in. A spilled result may be
+// of any call before.
 func (r *Root) note(t workspace.Target, untrusted bool) {
 	if t.Spill {
+		r.p.brought = r.p.brought.Join(r.state.Held)
 		return
 	}
 	if untrusted || t.Untrusted || r.state.Tainted[t.Rel] {
@@ -251,7 +253,7 @@ func (r *Root) Write(path string, data []byte) error {
 	if err := r.space.WriteFile(t, data, workspace.Replace); err != nil {
 		return err
 	}
-	r.p.wrote = append(r.p.wrote, Written{Path: t.Rel, SHA256: digest(data), Untrusted: r.state.Held.Untrusted()})
+	r.p.wrote = append(r.p.wrote, Written{Path: t.Rel, SHA256: digest(data), Untrusted: r.state.Held.Untrusted() || r.turn.Untrusted()})
 	return nil
 }
 

@@ -121,7 +121,7 @@ func TestM7AFileThatIsSwappedAfterItWasJudgedIsNotOpened(t *testing.T) {
 func TestB06ALeaseIsOfferedOnlyWhereItHelps(t *testing.T) {
 	var p probe
 	a := says(bridge.Answer{Yes: true, Scope: bridge.ForLease}, nil)
-	r := newRig(t, bridge.Config{Approver: a, Policy: rules(t, "  validations:\n    - {expression: 'args.n < 10', action: ask}\n"),
+	r := newRig(t, bridge.Config{Approver: a, Policy: rulesOf(t, "  validations:\n    - {expression: 'args.n < 10', action: ask}\n"),
 		Tools: []bridge.Tool{p.tool("pay", tier(policy.AskOnce)), p.tool("always", tier(policy.AlwaysAsk))}})
 	for i, tt := range []struct {
 		tool    string

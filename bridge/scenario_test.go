@@ -16,6 +16,7 @@ import (
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/policy"
 )
 
 // A scenario is one run of a scripted model with mock tools and real files,
@@ -23,7 +24,7 @@ import (
 //
 // The archive's head says what it claims; its line "controls: a b" names the gates
 // and steps without which it must fail. The files are the run's: task.yaml is the
-// task, "answers" what the person who is asked says, one word a question: yes,
+// task, those under home/ the operator's, "answers" what the person who is asked says, one word a question: yes,
 // lease, no or pause. Without it nobody is there. Want holds one expectation a
 // line, each kind a method of result; "!" before it turns it round.
 type scenario struct {
@@ -115,6 +116,9 @@ func (s scenario) run(t *testing.T, without string) result {
 	res := result{dir: filepath.Join(root, "ws")}
 	for name, text := range s.files {
 		path := filepath.Join(res.dir, name)
+		if inHome, ok := strings.CutPrefix(name, "home/"); ok {
+			path = filepath.Join(root, "home", inHome)
+		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,7 @@ func (r *result) observe(e engine.Event) {
 	case *engine.ApprovalRequested:
 		line = fmt.Sprintf("asked %s: %s", e.Tool, e.Decision.Reason)
 		for _, a := range e.Args {
-			line += fmt.Sprintf(" [%s=%s %s]", a.Name, a.Value, strings.Join(a.Seen, "; "))
+			line += fmt.Sprintf(" [%s=%s %s]", a.Name, a.Value, strings.Join(append(label(a.Taint), a.Seen...), "; "))
 		}
 		line += " lease:" + e.Lease + " diff:" + strings.ReplaceAll(e.Diff, "\n", "|")
 	case *engine.ApprovalResolved:
@@ -199,6 +203,14 @@ func (r *result) observe(e engine.Event) {
 		return
 	}
 	r.events = append(r.events, strings.TrimSpace(line))
+}
+
+// label is what a person is told of an argument's origin: nothing of a clean one.
+func label(t policy.Taint) []string {
+	if t.Clean() {
+		return nil
+	}
+	return []string{t.String()}
 }
 
 // check returns the expectations that do not hold.

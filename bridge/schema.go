@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -248,4 +249,10 @@ func (s Schema) fill(args map[string]any) map[string]any {
 	out := maps.Clone(s.defaults)
 	maps.Copy(out, args)
 	return out
+}
+
+// isDefault reports whether v is what fill puts in for the parameter.
+func (s Schema) isDefault(name string, v any) bool {
+	d, has := s.defaults[name]
+	return has && reflect.DeepEqual(v, d)
 }

@@ -9,9 +9,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/plain"
-	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/interp"
-	"github.com/codeact-dev/codeact/interp/flow"
 )
 
 // maxNudges is how often a reply without a block is sent back before the run
@@ -106,9 +104,9 @@ func (r *run) block(code string) error {
 	if err := r.add(&CodeProposed{Step: n, Code: code, Tools: flight.Tools}, false); err != nil {
 		return err
 	}
-	if len(flight.Unknown) > 0 {
+	if text := flight.Undefined(); text != "" {
 		r.lineage.Refused(false)
-		return r.observed(&StepCompleted{Step: n, Observation: unknownNames(flight.Unknown), Error: "undefined"})
+		return r.observed(&StepCompleted{Step: n, Observation: text, Error: "undefined"})
 	}
 	warning := r.lineage.Trifecta(flight, r.state.Held)
 	door, err := r.e.cfg.Bridge.Open(r.doors, n, flight)
@@ -150,24 +148,10 @@ func (r *run) execute(code string, door *bridge.Door) (interp.Result, error) {
 	switch {
 	case errors.Is(err, interp.ErrSyntax), errors.Is(err, interp.ErrSource):
 		r.lineage.Refused(r.session.Blocks() > before)
-	case err != nil:
+	case err != nil, res.HasFinal: // final ends a block early too, and a value that does not match lets the run go on
 		r.lineage.Failed()
 	}
 	return res, err
-}
-
-// unknownNames says which names of a block nothing defines. Such a block does not
-// run: a misspelt tool must not cost the calls before it.
-func unknownNames(names []flow.Name) string {
-	var b strings.Builder
-	b.WriteString("The block was not run; it uses names that nothing defines:")
-	for _, x := range names {
-		fmt.Fprintf(&b, "\n%s at line %d, column %d", scan.Line(x.Name, 80), x.Line, x.Col)
-		if x.Near != "" {
-			fmt.Fprintf(&b, " (did you mean %s?)", scan.Line(x.Near, 80))
-		}
-	}
-	return b.String()
 }
 
 func (r *run) observed(s *StepCompleted) error { return r.add(s, false) }

@@ -9,9 +9,9 @@ import (
 	"github.com/codeact-dev/codeact/policy"
 )
 
-// rules is what every model is told of the dialect. Each line answers a mistake
+// dialect is what every model is told of the language. Each line answers a mistake
 // that models make in it.
-const rules = `You work by writing Starlark, a small dialect of Python. Each reply holds ONE fenced block tagged starlark; it is run, and you get what it printed. Text outside the block is shown to the user as your thought.
+const dialect = `You work by writing Starlark, a small dialect of Python. Each reply holds ONE fenced block tagged starlark; it is run, and you get what it printed. Text outside the block is shown to the user as your thought.
 
 Rules of the dialect:
 - There is no import, no class, no try, no with, no recursion, no f-string and no sleep. Use "%s" % x or "{}".format(x).
@@ -41,7 +41,7 @@ type briefing struct {
 // every step, so that providers can cache it.
 func (b briefing) system() string {
 	var s strings.Builder
-	s.WriteString(rules)
+	s.WriteString(dialect)
 	fmt.Fprintf(&s, "\n\nLimits: %d calls a block, %d calls and %d replies in all.\n", b.calls, b.limits.ToolCalls, b.limits.Steps)
 	s.WriteString("\nTools:\n")
 	if len(b.tools) == 0 {

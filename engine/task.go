@@ -10,6 +10,7 @@ import (
 
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // A Task is what one run is for.
@@ -134,7 +135,7 @@ func (t Task) check() error {
 		if s.When == "" {
 			continue
 		}
-		if _, err := policy.CompileExpr(s.When, fmt.Sprintf("leases[%d].when", i)); err != nil {
+		if _, err := rules.CompileExpr(s.When, fmt.Sprintf("leases[%d].when", i)); err != nil {
 			errs = multierror.Append(errs, err)
 		}
 	}

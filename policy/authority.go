@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"strings"
+
+	"github.com/codeact-dev/codeact/policy/match"
 )
 
 // An AuthorityConfig is what is known before a run starts.
@@ -20,7 +22,7 @@ type AuthorityConfig struct {
 // replayed run decides the same. Say and Learn must not run at the same time as
 // each other or as any other method.
 type Authority struct {
-	user     *wording
+	user     *match.Wording
 	operator map[string]bool // by id of the value
 	mailOf   map[string]bool // hosts of the "*@host" patterns
 	hosts    map[string]bool // hosts whose every URL is named
@@ -35,7 +37,7 @@ type Authority struct {
 // NewAuthority indexes what c names.
 func NewAuthority(c AuthorityConfig) *Authority {
 	a := &Authority{
-		user:      newWording(),
+		user:      match.NewWording(),
 		operator:  make(map[string]bool),
 		mailOf:    make(map[string]bool),
 		hosts:     make(map[string]bool),
@@ -50,74 +52,65 @@ func NewAuthority(c AuthorityConfig) *Authority {
 		a.permit(strings.TrimSpace(s))
 	}
 	for _, s := range c.Identity {
-		include(a.identity, textTerm(strings.TrimSpace(s)))
+		include(a.identity, match.TextTerm(strings.TrimSpace(s)))
 	}
 	return a
 }
 
 // Say takes a later message of the user.
-func (a *Authority) Say(text string) { a.user.add(text) }
+func (a *Authority) Say(text string) { a.user.Add(text) }
 
 func (a *Authority) permit(s string) {
 	if host, ok := strings.CutPrefix(s, "*@"); ok {
-		a.mailOf[fold(host)] = true
+		a.mailOf[match.Fold(host)] = true
 		return
 	}
-	t := textTerm(s)
+	t := match.TextTerm(s)
 	include(a.operator, t)
-	if t.kind == addressKind && !strings.Contains(s, "://") {
-		a.hosts[t.key] = true
+	if t.Kind() == match.Address && !strings.Contains(s, "://") {
+		a.hosts[t.Loose()] = true
 	}
 }
 
-func include(set map[string]bool, t term) {
-	if k := t.loose(); k != "" {
+func include(set map[string]bool, t match.Term) {
+	if k := t.Loose(); k != "" {
 		set[k] = true
 	}
 }
 
-// loose is the form in which whole values are compared with a list.
-func (t term) loose() string {
-	if t.kind == neverKind || t.kind == neutralKind {
-		return ""
-	}
-	return t.key
-}
-
 // names reports whether t, the value of parameter param of a tool, is named by
 // rules 1 to 5 or 7. id says that the parameter holds an id.
-func (a *Authority) names(tool, param string, t term, id bool) bool {
-	return t.kind == neutralKind || a != nil && (a.byUser(tool, param, t, id) || a.byOperator(t) ||
-		a.records.name(a.user, param, t) || a.directory[t.id()])
+func (a *Authority) names(tool, param string, t match.Term, id bool) bool {
+	return t.Kind() == match.Neutral || a != nil && (a.byUser(tool, param, t, id) || a.byOperator(t) ||
+		a.records.name(a.user, param, t) || a.directory[t.ID()])
 }
 
 // byUser is rule 1.
-func (a *Authority) byUser(tool, param string, t term, id bool) bool {
-	if id && !hasLetter(t.key) {
-		return t.key != "" && t.kind != neverKind && a.user.namesID(t.key, nounsFor(tool, param))
+func (a *Authority) byUser(tool, param string, t match.Term, id bool) bool {
+	if id && !hasLetter(t.Loose()) {
+		return a.user.NamesID(t, tool, param)
 	}
-	return a.user.names(t)
+	return a.user.Names(t)
 }
 
 // byOperator is rules 2 and 3, except for paths.
-func (a *Authority) byOperator(t term) bool {
-	k := t.loose()
+func (a *Authority) byOperator(t match.Term) bool {
+	k := t.Loose()
 	switch {
 	case k == "":
 		return false
 	case a.operator[k] || a.identity[k]:
 		return true
-	case t.kind == emailKind:
-		_, host, _ := strings.Cut(k, "@")
-		return a.mailOf[host]
+	case t.Kind() == match.Email:
+		return a.mailOf[t.Host()]
 	}
-	return t.kind == addressKind && !strings.Contains(k, "://") && a.hosts[hostOf(k)]
+	return a.hosts[t.Host()]
 }
 
 // found reports whether the user or the operator wrote t, which need not be a
 // destination.
-func (a *Authority) found(tool, param string, t term, id bool) bool {
-	return t.kind == neutralKind || a != nil && (a.byUser(tool, param, t, id) || a.byOperator(t))
+func (a *Authority) found(tool, param string, t match.Term, id bool) bool {
+	return t.Kind() == match.Neutral || a != nil && (a.byUser(tool, param, t, id) || a.byOperator(t))
 }
 
 func hasLetter(s string) bool {

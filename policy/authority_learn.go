@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/codeact-dev/codeact/policy/match"
 )
 
 // A RecordSpec is a tool's declaration of how its results name things. Its fields
@@ -53,7 +55,7 @@ func unwrap(v any) any {
 		}
 	}
 	if s, ok := v.(string); ok {
-		if data, ok := readText(s); ok {
+		if data, ok := match.ReadData(s); ok {
 			return data
 		}
 	}
@@ -89,7 +91,7 @@ func (a *Authority) learn(spec RecordSpec, v any, depth int, nodes *int) {
 
 // enter adds one entry of the directory.
 func (a *Authority) enter(v any) {
-	if k := termOf(v).id(); k != "" && len(a.directory) < maxEntries {
+	if k := match.TermOf(v).ID(); k != "" && len(a.directory) < maxEntries {
 		a.directory[k] = true
 	}
 }
@@ -98,7 +100,7 @@ func (a *Authority) learnRecord(spec RecordSpec, m map[string]any) *record {
 	r := readRecord(spec, m)
 	if spec.Directory {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
-			if isEntryField(spec, snake(name)) {
+			if isEntryField(spec, match.Snake(name)) {
 				for _, e := range scalars(m[name]) {
 					a.enter(e)
 				}
@@ -117,16 +119,16 @@ func isEntryField(spec RecordSpec, n string) bool {
 }
 
 func readRecord(spec RecordSpec, m map[string]any) *record {
-	r := &record{ids: make(map[string]string), idName: snake(spec.ID)}
+	r := &record{ids: make(map[string]string), idName: match.Snake(spec.ID)}
 	titles, meta := titleNames(spec), metadataNames(spec)
 	var self, all []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		n := snake(name)
+		n := match.Snake(name)
 		if slices.Contains(meta, n) {
 			r.addMetadata(m[name])
 		}
-		t := termOf(m[name])
-		k := t.id()
+		t := match.TermOf(m[name])
+		k := t.ID()
 		if k == "" || len(k) > maxField {
 			continue
 		}
@@ -137,7 +139,7 @@ func readRecord(spec RecordSpec, m map[string]any) *record {
 			self = append(self, n+"="+k)
 		}
 		if slices.Contains(titles, n) {
-			if title := fold(t.raw); letters(title) >= minTitle {
+			if title := match.Fold(t.Raw()); letters(title) >= minTitle {
 				r.titles = append(r.titles, title)
 			}
 			self = append(self, n)
@@ -152,7 +154,7 @@ func readRecord(spec RecordSpec, m map[string]any) *record {
 
 func (r *record) addMetadata(v any) {
 	for _, e := range scalars(v) {
-		if k := termOf(e).id(); k != "" && len(k) <= maxField {
+		if k := match.TermOf(e).ID(); k != "" && len(k) <= maxField {
 			r.meta = append(r.meta, k)
 		}
 	}
@@ -175,7 +177,7 @@ func letters(s string) (n int) {
 
 func titleNames(spec RecordSpec) []string {
 	if spec.Title != "" {
-		return []string{snake(spec.Title)}
+		return []string{match.Snake(spec.Title)}
 	}
 	return titleFields
 }
@@ -186,7 +188,7 @@ func metadataNames(spec RecordSpec) []string {
 	}
 	names := make([]string, len(spec.Metadata))
 	for i, n := range spec.Metadata {
-		names[i] = snake(n)
+		names[i] = match.Snake(n)
 	}
 	return names
 }
@@ -195,7 +197,7 @@ func metadataNames(spec RecordSpec) []string {
 // one with a usual name.
 func isIDField(name, declared string) bool {
 	if declared != "" {
-		return name == snake(declared)
+		return name == match.Snake(declared)
 	}
 	return name == "key" || name == "number" || IsIDParam(name, false)
 }

@@ -4,7 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/policy/match"
 )
 
 // A record is an object in a tool's result.
@@ -52,8 +53,8 @@ func (rs *records) add(r *record) {
 
 // name reports whether t is named by rule 4, as the id of a record whose title
 // the user wrote, or by rule 5, as metadata of such a record.
-func (rs *records) name(user *wording, param string, t term) bool {
-	k := t.id()
+func (rs *records) name(user *match.Wording, param string, t match.Term) bool {
+	k := t.ID()
 	if k == "" || rs.full {
 		return false
 	}
@@ -72,7 +73,7 @@ func (rs *records) name(user *wording, param string, t term) bool {
 // that has the parameter's name.
 func (r *record) identifies(param, k string) bool {
 	for n, v := range r.ids {
-		if v == k && (isIDField(n, r.idName) || r.idName == "" && n == snake(param)) {
+		if v == k && (isIDField(n, r.idName) || r.idName == "" && n == match.Snake(param)) {
 			return true
 		}
 	}
@@ -103,17 +104,10 @@ func (rs *records) inMetadata(title, k string) bool {
 // written reports whether the user wrote the title, and not only as a part of a
 // longer title that is known too: 'Dinner' is not named by 'Dinner with Sam'.
 // With pointed a title of one word must also be pointed at.
-func (rs *records) written(user *wording, title string, pointed bool) bool {
-	for _, text := range user.texts {
-		for from := 0; ; {
-			i, ok := findToken(text, title, from)
-			if !ok {
-				break
-			}
-			if !rs.inLonger(text, title, i) && (!pointed || pointedAt(text, i, i+len(title))) {
-				return true
-			}
-			from = i + len(title)
+func (rs *records) written(user *match.Wording, title string, pointed bool) bool {
+	for text, i := range user.Places(title) {
+		if !rs.inLonger(text, title, i) && (!pointed || match.PointedAt(text, i, i+len(title))) {
+			return true
 		}
 	}
 	return false
@@ -125,7 +119,7 @@ func (rs *records) inLonger(text, title string, at int) bool {
 			continue
 		}
 		for from := 0; ; {
-			i, ok := findToken(text, other, from)
+			i, ok := match.Find(text, other, from)
 			if !ok || i > at {
 				break
 			}
@@ -134,33 +128,6 @@ func (rs *records) inLonger(text, title string, at int) bool {
 			}
 			from = i + len(other)
 		}
-	}
-	return false
-}
-
-// pointedAt reports whether text[i:j] reads as the title of something, and is not
-// just a word of the sentence: it is more than one word, in quotes, introduced
-// ("the mail about the invoice"), or followed by what it is ("the standup
-// meeting"). Else a mail with the subject "please" would name its sender.
-func pointedAt(text string, i, j int) bool {
-	if letters(text[i:j]) != utf8.RuneCountInString(text[i:j]) {
-		return true
-	}
-	if r, _ := utf8.DecodeLastRuneInString(text[:i]); opening(r) {
-		return true
-	}
-	if next := strings.Fields(text[j:]); len(next) > 0 && text[j] == ' ' && slices.Contains(allNouns, singular(strings.Trim(next[0], ".,;:!?"))) {
-		return true
-	}
-	before := strings.Fields(text[:i])
-	for k := len(before) - 1; k >= 0; k-- {
-		switch before[k] {
-		case "the", "a", "an", "my", "our", "your", "this", "that":
-			continue
-		case "about", "titled", "called", "named", "subject", "title", "subject:", "title:", "re:":
-			return true
-		}
-		return slices.Contains(allNouns, singular(before[k]))
 	}
 	return false
 }

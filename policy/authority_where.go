@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/policy/match"
 )
 
 // A Sighting is a place in a result where a value stands.
@@ -73,8 +75,8 @@ func asText(v any) any {
 
 // Where says in which results value stands, latest first.
 func (a *Authority) Where(value any) []Sighting {
-	raw := termOf(value).raw
-	if a == nil || raw == "" || len(raw) > maxTerm {
+	raw := match.TermOf(value).Raw()
+	if a == nil || raw == "" || len(raw) > match.MaxTerm {
 		return nil
 	}
 	var out []Sighting
@@ -95,7 +97,7 @@ const minInside = 5
 
 // place returns where a value stands in a text, on token borders if it can.
 func place(text, raw string) (int, bool) {
-	if i, ok := findToken(text, raw, 0); ok {
+	if i, ok := match.Find(text, raw, 0); ok {
 		return i, true
 	}
 	i := strings.Index(text, raw)
@@ -121,48 +123,4 @@ func visible(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, ""))
-}
-
-// nearest returns the word of the user's text that is closest to a value nobody
-// named, or "" where none is close: at most a third of its characters differ.
-func (w *wording) nearest(t term) string {
-	best, least := "", utf8.RuneCountInString(t.key)/3+1
-	if least > maxNear/3 {
-		return ""
-	}
-	for _, ts := range w.tokens {
-		for _, tok := range ts {
-			if n := utf8.RuneCountInString(tok.text); n > 2 && n <= maxNear {
-				if d := editDistance(tok.text, t.key); d < least {
-					best, least = tok.text, d
-				}
-			}
-		}
-	}
-	return best
-}
-
-// maxNear bounds the words that nearest compares, in characters.
-const maxNear = 96
-
-// editDistance is the edit distance of two words.
-func editDistance(a, b string) int {
-	s, t := []rune(a), []rune(b)
-	row := make([]int, len(t)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range s {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, q := range t {
-			cost := diagonal
-			if r != q {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(t)]
 }

@@ -152,6 +152,18 @@ func TestTaintComesFromDeclarationsAndContent(t *testing.T) {
 	}
 }
 
+func TestLabelsHoldsEveryLabel(t *testing.T) {
+	all := Labels()
+	if len(all) != int(labels) {
+		t.Errorf("%d of %d labels", len(all), labels)
+	}
+	for i, l := range all {
+		if int(l) != i {
+			t.Errorf("label %d is %v", i, l)
+		}
+	}
+}
+
 func TestTaintKnowsItsSources(t *testing.T) {
 	in := []string{"c3", "c1", "c3"}
 	got := Tainted(Unvouched, in...)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/codeact-dev/codeact/policy/match"
 )
 
 // An UnnamedLeaf is one value that nobody named.
@@ -32,7 +34,7 @@ func Named(r Request) Decision {
 		d.Verdict = Ask
 	}
 	for _, l := range leaves {
-		d.Values = append(d.Values, Value{Name: l.path, Value: shown(l.raw)})
+		d.Values = append(d.Values, Value{Name: l.path, Value: shown(l.Raw())})
 	}
 	return d
 }
@@ -44,9 +46,9 @@ func (a *Authority) Unnamed(r Request) []UnnamedLeaf {
 	_, leaves := r.unnamed()
 	var out []UnnamedLeaf
 	for _, l := range leaves {
-		u := UnnamedLeaf{Param: l.path, Value: shown(l.raw), Seen: a.Where(l.raw)}
+		u := UnnamedLeaf{Param: l.path, Value: shown(l.Raw()), Seen: a.Where(l.Raw())}
 		if a != nil {
-			u.Near = a.user.nearest(l.term)
+			u.Near = a.user.Nearest(l.Term)
 		}
 		out = append(out, u)
 	}
@@ -55,7 +57,7 @@ func (a *Authority) Unnamed(r Request) []UnnamedLeaf {
 
 // An argLeaf is one value of an argument and where it stands.
 type argLeaf struct {
-	term
+	match.Term
 	param, path string
 }
 
@@ -75,11 +77,11 @@ func (r Request) unnamed() (string, []argLeaf) {
 	var bad []argLeaf
 	for _, p := range r.Tool.Destinations {
 		for _, l := range leavesOf(nil, p, p, r.Args[p]) {
-			if l.kind == neutralKind {
+			if l.Kind() == match.Neutral {
 				continue
 			}
 			aimed = true
-			if r.dirty(p) && !r.writable(p) && !r.Authority.names(r.Tool.Name, p, l.term, r.isID(p)) {
+			if r.dirty(p) && !r.writable(p) && !r.Authority.names(r.Tool.Name, p, l.Term, r.isID(p)) {
 				bad = append(bad, l)
 			}
 		}
@@ -106,9 +108,9 @@ func (r Request) aimless() (string, []argLeaf) {
 		}
 		for _, l := range leavesOf(nil, p, p, r.Args[p]) {
 			switch {
-			case !r.Authority.found(r.Tool.Name, p, l.term, r.isID(p)):
+			case !r.Authority.found(r.Tool.Name, p, l.Term, r.isID(p)):
 				bad = append(bad, l)
-			case l.kind != neutralKind:
+			case l.Kind() != match.Neutral:
 				vouched = true
 			}
 		}
@@ -158,13 +160,13 @@ func leavesOf(out []argLeaf, param, path string, v any) []argLeaf {
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if t := textTerm(strings.TrimSpace(k)); t.kind != plainKind && t.kind != neutralKind {
+			if t := match.TextTerm(strings.TrimSpace(k)); t.Kind() != match.Plain && t.Kind() != match.Neutral {
 				out = append(out, argLeaf{t, param, path + " key"})
 			}
 			out = leavesOf(out, param, path+"."+k, v[k])
 		}
 	default:
-		out = append(out, argLeaf{termOf(v), param, path})
+		out = append(out, argLeaf{match.TermOf(v), param, path})
 	}
 	return out
 }
@@ -183,8 +185,8 @@ func (r Request) namedReason(rule string, leaves []argLeaf) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "%s = %q was named by nobody", l.path, shown(l.raw))
-		if calls := r.Authority.calls(l.raw); calls != "" {
+		fmt.Fprintf(&b, "%s = %q was named by nobody", l.path, shown(l.Raw()))
+		if calls := r.Authority.calls(l.Raw()); calls != "" {
 			b.WriteString(" (it stands in the result of " + calls + ")")
 		}
 	}
@@ -216,4 +218,12 @@ func shown(s string) string {
 		return visible(s)
 	}
 	return visible(s[:maxShown]) + "…"
+}
+
+// IsIDParam reports whether a parameter holds an id, an opaque number or key that
+// a coincidence of digits must not name: its schema marks it with x-id, or its
+// name is id, *_id or id_.
+func IsIDParam(name string, marked bool) bool {
+	n := match.Snake(name)
+	return marked || n == "id" || n == "id_" || strings.HasSuffix(n, "_id")
 }

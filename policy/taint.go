@@ -17,6 +17,9 @@ const (
 	labels
 )
 
+// Labels returns every label.
+func Labels() []Label { return []Label{Private, Untrusted, Unvouched} }
+
 var labelNames = [labels]string{"private", "untrusted", "unvouched"}
 
 func (l Label) String() string { return labelNames[l] }

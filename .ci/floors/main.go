@@ -18,7 +18,9 @@ const module = "github.com/codeact-dev/codeact/"
 
 // floors are in percent of statements: of one file, or of a package's files.
 var floors = map[string]float64{
-	"policy":          99, // the rest is guards that no input reaches; see RATIONALE
+	"policy":          100,
+	"policy/match":    99, // the rest of these two is guards that no input reaches
+	"policy/rules":    99,
 	"leases":          100,
 	"bridge/gates.go": 100,
 	"bridge/door.go":  100,

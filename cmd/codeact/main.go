@@ -20,7 +20,7 @@ import (
 
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/interp"
-	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 func main() {
@@ -93,7 +93,7 @@ func message(err error) string {
 // atPlace reports whether the text of an error begins with a file.
 func atPlace(err error) bool {
 	switch err.(type) {
-	case *taskfile.Fault, *policy.FileError:
+	case *taskfile.Fault, *rules.FileError:
 		return true
 	}
 	return false

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 func newPolicy(s *sys) *cobra.Command {
@@ -42,7 +43,7 @@ func checkPolicy(s *sys, paths []string, task string, params []string, strict, a
 	}
 	warnings := p.Check(ts)
 	if asJSON {
-		list := []policy.Warning{}
+		list := []rules.Warning{}
 		err = writeJSON(s, map[string]any{"files": p.Files(), "rules": p.Rules(), "warnings": append(list, warnings...)})
 	} else {
 		fmt.Fprintf(s.stdout, "policies: %d files, %d rules\n", p.Files(), p.Rules())
@@ -57,7 +58,7 @@ func checkPolicy(s *sys, paths []string, task string, params []string, strict, a
 }
 
 // compiled is the policy of the files, or of a task with its tools.
-func compiled(s *sys, paths []string, task string, params []string) (*policy.Policy, []policy.ToolView, error) {
+func compiled(s *sys, paths []string, task string, params []string) (*rules.Policy, []policy.ToolView, error) {
 	switch {
 	case task == "" && len(paths) == 0:
 		return nil, nil, usage(errors.New("give policy files, or --task FILE"))
@@ -79,7 +80,7 @@ func compiled(s *sys, paths []string, task string, params []string) (*policy.Pol
 	if err != nil {
 		return nil, nil, usage(err)
 	}
-	p, err := policy.Compile(values, files...)
+	p, err := rules.Compile(values, files...)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
@@ -140,8 +141,8 @@ func numbers(v any) (any, error) {
 
 // policyFiles reads files and the policies of directories. A directory without one
 // is an error: a check of nothing must not pass.
-func policyFiles(paths []string) ([]policy.File, error) {
-	var files []policy.File
+func policyFiles(paths []string) ([]rules.File, error) {
+	var files []rules.File
 	for _, root := range paths {
 		n := len(files)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -149,7 +150,7 @@ func policyFiles(paths []string) ([]policy.File, error) {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			files = append(files, policy.File{Name: path, Data: data})
+			files = append(files, rules.File{Name: path, Data: data})
 			return err
 		})
 		if err != nil {

@@ -24,13 +24,16 @@ type progress struct {
 	usage  engine.Usage
 	held   policy.Taint
 	calls  int
+	every  bool                      // show each call; otherwise the first few of a step
+	shown  int                       // calls of this step that got a line
+	folded map[string]int            // calls of this step that got none, by tool
 	args   map[string]map[string]any // of the calls that were decided, by id
 	typing int                       // bytes of the reply shown so far, on a terminal
 }
 
 func newProgress(s *sys, color string) *progress {
 	kind, _ := s.env("TERM")
-	p := &progress{out: s.stderr, tty: s.errTTY && kind != "dumb", args: map[string]map[string]any{}}
+	p := &progress{out: s.stderr, tty: s.errTTY && kind != "dumb", args: map[string]map[string]any{}, folded: map[string]int{}}
 	noColor, set := s.env("NO_COLOR")
 	force, _ := s.env("CLICOLOR_FORCE")
 	switch {
@@ -115,10 +118,12 @@ func (p *progress) event(e engine.Event) {
 	case *engine.WorkerDied:
 		p.line("  %s", p.paint(red, "the interpreter was stopped: "+scan.Line(e.Cause, 200)))
 	case *engine.StepCompleted:
+		p.unfold()
 		if e.Error != "" {
 			p.line("  %s", p.paint(yellow, "the block failed: "+scan.Line(e.Error, 200)))
 		}
 	case *engine.LessonProposed:
+		p.unfold()
 		p.line("  %s", p.paint(dim, "lesson proposed: "+scan.Line(e.Text, 200)))
 	}
 }
@@ -166,10 +171,32 @@ func (p *progress) completed(e *engine.CallCompleted) {
 		p.line("  %s %s: %s", p.paint(yellow, "error"), what, scan.Line(e.Failed, 200))
 		return
 	}
+	if p.shown++; p.shown > maxShownCalls && !p.every && e.Injection == nil {
+		p.folded[e.Tool]++
+		return
+	}
 	p.line("  %s %s", p.paint(green, "ok"), what)
 	if e.Injection != nil {
 		p.line("    %s", p.paint(yellow, fmt.Sprintf("it reads like orders to the model (score %.2f)", e.Injection.Score)))
 	}
+}
+
+// maxShownCalls is how many successful calls of a step get a line of their own. A
+// step may make 50, and what a person must see are the others: refusals, errors
+// and warnings always get one.
+const maxShownCalls = 4
+
+// unfold says in one line which calls got none.
+func (p *progress) unfold() {
+	var parts []string
+	for _, tool := range slices.Sorted(maps.Keys(p.folded)) {
+		parts = append(parts, fmt.Sprintf("%s ×%d", tool, p.folded[tool]))
+	}
+	if parts != nil {
+		p.line("  %s … %s", p.paint(green, "ok"), strings.Join(parts, ", "))
+	}
+	clear(p.folded)
+	p.shown = 0
 }
 
 // called is a call on one line, each argument cut.
@@ -194,6 +221,7 @@ func size(n int) string {
 // end says how the run ended, and what to do next.
 func (p *progress) end(o engine.Outcome) {
 	p.settle()
+	p.unfold()
 	color := map[engine.Status]string{engine.Completed: green, engine.CompletedWithRefusals: yellow, engine.Paused: yellow}[o.Status]
 	if color == "" {
 		color = red

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
 	"github.com/codeact-dev/codeact/engine"
@@ -18,10 +19,10 @@ import (
 
 // runFlags are what run adds to a task file. They can only narrow what it grants.
 type runFlags struct {
-	params, policies, limits                               []string
-	model, workspace, mode, onAsk, trust, principal, color string
-	output, refusals                                       string
-	json, jsonl, noInput                                   bool
+	params, policies, limits                                        []string
+	model, workspace, mode, onAsk, trust, sandbox, principal, color string
+	output, refusals                                                string
+	json, jsonl, noInput, verbose                                   bool
 }
 
 func newRun(s *sys) *cobra.Command {
@@ -46,11 +47,13 @@ func newRun(s *sys) *cobra.Command {
 	fs.StringVar(&f.mode, "mode", "", "interactive, unattended, or plan: tools of tier 0 only")
 	fs.StringVar(&f.onAsk, "on-ask", "", "what a question does when nobody can answer: pause or deny")
 	fs.StringVar(&f.trust, "trust", "", "trust the task with this `DIGEST`, for this run")
+	fs.StringVar(&f.sandbox, "sandbox", "", "`best-effort` also runs where the interpreter cannot be confined as required; needs a permit")
 	fs.StringVar(&f.principal, "principal", "", "who runs it; the user of the system unless given")
 	fs.StringVar(&f.refusals, "refusals", "", "`ok` ends with 0 instead of 3 when calls were refused")
 	fs.StringVarP(&f.output, "output", "o", "", "write the output to `FILE` instead of standard output")
 	fs.BoolVar(&f.json, "json", false, "print one JSON document at the end")
 	fs.BoolVar(&f.jsonl, "jsonl", false, "print the events, one JSON line each")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show every call, and log what the engine does")
 	fs.BoolVar(&f.noInput, "no-input", false, "never ask: a question pauses the run, or is denied")
 	fs.StringVar(&f.color, "color", "auto", "auto, always or never")
 	return c
@@ -67,6 +70,9 @@ func (f *runFlags) check() error {
 	if f.color != "auto" && f.color != "always" && f.color != "never" {
 		faults = append(faults, fmt.Errorf("--color=%s: want auto, always or never", f.color))
 	}
+	if f.sandbox != "" && f.sandbox != "best-effort" {
+		faults = append(faults, fmt.Errorf("--sandbox=%s: want best-effort", f.sandbox))
+	}
 	return errors.Join(faults...)
 }
 
@@ -75,6 +81,7 @@ func (f *runFlags) run(ctx context.Context, s *sys, path string) error {
 		return usage(err)
 	}
 	p := newProgress(s, f.color)
+	p.every = f.verbose
 	r, file, err := f.open(s, path, p)
 	if err != nil {
 		return f.refused(ctx, s, err)
@@ -125,6 +132,9 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 		return nil, nil, err
 	}
 	opt.OnText = p.text
+	if f.verbose {
+		opt.Log = zerolog.New(zerolog.ConsoleWriter{Out: s.stderr, NoColor: !p.color}).With().Timestamp().Logger()
+	}
 	opt.Observe = func(e engine.Event, l store.Line) {
 		if f.jsonl {
 			fmt.Fprintln(s.stdout, s.machine(l.Body))
@@ -158,7 +168,7 @@ func (f *runFlags) options(s *sys) (assembly.Options, error) {
 	}
 	cwd, err := os.Getwd()
 	return assembly.Options{Home: home, UserHome: s.userHome, Cwd: cwd, Stdin: s.stdin, Env: s.env, Params: params, Model: f.model, Workspace: f.workspace,
-		Mode: f.mode, OnAsk: f.onAsk, Policies: f.policies, Limits: f.limits, Trust: f.trust, Principal: s.principal(f.principal),
+		Mode: f.mode, OnAsk: f.onAsk, Policies: f.policies, Limits: f.limits, Trust: f.trust, BestEffort: f.sandbox != "", Principal: s.principal(f.principal),
 		Worker: s.worker, Version: version()}, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/codeact-dev/codeact/engine/store"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 func TestFolded(t *testing.T) {
@@ -102,7 +103,7 @@ func TestReadable(t *testing.T) {
 
 func TestMessage(t *testing.T) {
 	fault := &taskfile.Fault{File: "a.yaml", Line: 3, Col: 1, Path: "$.goal", Msg: "is empty"}
-	rule := &policy.FileError{File: "p.yaml", Line: 7, Col: 9, Msg: "no such field"}
+	rule := &rules.FileError{File: "p.yaml", Line: 7, Col: 9, Msg: "no such field"}
 	for _, c := range []struct {
 		err  error
 		want string

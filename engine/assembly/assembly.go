@@ -27,7 +27,7 @@ import (
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
 	"github.com/codeact-dev/codeact/interp"
-	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // What keeps a run from starting, besides faults of files. errors.Is finds them.
@@ -62,6 +62,10 @@ type Options struct {
 	Trust     string            // a digest that the operator vouches for, for this run
 	Principal string            // who runs it
 
+	// BestEffort starts the interpreter also where this system cannot confine it as
+	// required. It needs the home's permit sandbox.optional, and is recorded.
+	BestEffort bool
+
 	// Approver asks the person who is there; nil says that nobody is.
 	Approver bridge.Approver
 
@@ -84,7 +88,7 @@ type Run struct {
 	Home     *taskfile.Home
 	Task     engine.Task
 	Tools    []bridge.Tool
-	Policy   *policy.Policy
+	Policy   *rules.Policy
 	Bridge   *bridge.EffectBridgeAdapter
 	Store    *store.Store
 	Model    models.Model
@@ -149,7 +153,7 @@ func (r *Run) assemble() (err error) {
 	if r.Task, err = r.task(); err != nil {
 		return err
 	}
-	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe})
+	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement()})
 	if err != nil {
 		return err
 	}
@@ -219,6 +223,15 @@ func (r *Run) task() (engine.Task, error) {
 		t.Output.Schema = string(text)
 	}
 	return t, nil
+}
+
+// confinement is what the interpreter's worker must have: nil is all that this
+// system can give, and an empty list whatever it gives.
+func (r *Run) confinement() []string {
+	if r.opt.BestEffort || r.File.Workspace.Sandbox.Optional {
+		return []string{}
+	}
+	return nil
 }
 
 // attended reports whether a person is there to answer.

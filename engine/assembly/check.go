@@ -86,6 +86,12 @@ func (r *Run) vouch() error {
 		texts = append(texts, fmt.Sprintf("%s:%d: %s is looser than the default and needs `permit: [%s]` in %s", r.File.Path, m.Line, m.Setting, m.Name,
 			filepath.Join(r.opt.Home, "config.yaml")))
 	}
+	if r.opt.BestEffort {
+		r.Loosened = append(r.Loosened, "sandbox: best-effort")
+		if !r.Home.Permits("sandbox.optional") {
+			texts = append(texts, "--sandbox best-effort needs `permit: [sandbox.optional]` in "+filepath.Join(r.opt.Home, "config.yaml"))
+		}
+	}
 	if r.opt.Trust != "" && r.opt.Trust != r.File.Digest() {
 		texts = append(texts, fmt.Sprintf("the digest given to --trust is not this task's: it is %s now; look at what changed before you trust it", r.File.Digest()))
 	}

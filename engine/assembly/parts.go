@@ -15,13 +15,13 @@ import (
 	"github.com/codeact-dev/codeact/engine/models"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
-	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // policies compiles the rules of the home, of the task and of the caller. There
 // is never a part of them: one bad rule refuses all.
-func (r *Run) policies() (*policy.Policy, error) {
-	var files []policy.File
+func (r *Run) policies() (*rules.Policy, error) {
+	var files []rules.File
 	var faults []error
 	for _, path := range slices.Concat(r.Home.Policies, r.File.Policies, r.opt.Policies) {
 		data, err := os.ReadFile(path)
@@ -29,7 +29,7 @@ func (r *Run) policies() (*policy.Policy, error) {
 			faults = append(faults, fmt.Errorf("policy: %w", err))
 			continue
 		}
-		files = append(files, policy.File{Name: path, Data: data})
+		files = append(files, rules.File{Name: path, Data: data})
 	}
 	if err := strictyaml.Join(faults...); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *Run) policies() (*policy.Policy, error) {
 	if len(files) == 0 && len(r.File.PolicyParams) == 0 {
 		return nil, nil
 	}
-	return policy.Compile(r.File.PolicyParams, files...)
+	return rules.Compile(r.File.PolicyParams, files...)
 }
 
 // bridge builds the adapter with every control that the files ask for.

@@ -67,6 +67,9 @@ func sends(t *testing.T, limits Limits, blocks ...string) string {
 	return strings.Join(lines, "\n")
 }
 
+// deep calls a function from within as many as are inlined.
+const deep = "def c(f):\n    return f()\ndef b(f):\n    return c(f)\ndef a(f):\n    return b(f)\n"
+
 // A block's literals are 1 in the first block, and so is its control flow.
 var flows = []struct{ name, src, want string }{
 	// The programs of the first prototype.
@@ -94,6 +97,7 @@ var flows = []struct{ name, src, want string }{
 	{"star star", "send(**{\"body\": secret()})", "1 body=1S to=1S if=1"},
 	{"a result carries its arguments", "send(fetch(secret()))", "1 body=FS if=1"},
 	{"a result carries its control", "s = secret()\nr = 0\nif s:\n    r = clock()\nsend(r)", "5 body=1CS if=1"},
+	{"a result carries the control of its call", "if secret():\n    send(clock())", "2 body=CS if=1S"},
 	{"conditional expression", "send(\"a\" if secret() else \"b\")", "1 body=1S if=1"},
 	{"or", "send(clock() or secret())", "1 body=CS if=1"},
 	{"and guards a call", "secret() and send(1)", "1 body=1 if=1S"},
@@ -109,6 +113,9 @@ var flows = []struct{ name, src, want string }{
 	{"unary", "send(-secret())\nsend(not clock())", "1 body=S if=1\n2 body=C if=1"},
 
 	// Containers and aliases.
+	{"what was put into what is put in", "b = {}\na = []\na.append(secret())\nb[\"k\"] = a\nsend(b)", "5 body=1S if=1"},
+	{"a tool that is put in", "l = []\nl.append(secret)\nsend(l[0]())", "3 body=? if=1"},
+	{"the length of a comprehension", "send([1 for x in secret()])", "1 body=1S if=1"},
 	{"nested container", "d = {\"k\": []}\nd[\"k\"].append(secret())\nsend(d)", "3 body=1S if=1"},
 	{"alias through a list", "a = []\nl = [a]\nl[0].append(secret())\nsend(a)", "4 body=1S if=1"},
 	{"which object is mutated", "a = []\nb = []\nx = a if secret() else b\nx.append(1)\nsend(a)", "5 body=1S if=1"},
@@ -201,6 +208,15 @@ var flows = []struct{ name, src, want string }{
 	{"parentheses", "(send)((secret()))", "1 body=S if=1"},
 	{"call of a result", "secret()(1)\nsend(2)", "2 body=1 if=1"},
 
+	// Functions deep in others are summarised.
+	{"summary: a global that changed", deep + "def f():\n    return x\nx = 1\na(f)\nx = secret()\nsend(a(f))", "12 body=1S if=1"},
+	{"summary: a container that changed", deep + "l = []\ndef f():\n    return len(l)\na(f)\nl.append(secret())\nsend(a(f))", "12 body=1S if=1"},
+	{"summary: another control flow", deep + "def f():\n    send(1)\na(f)\nif secret():\n    a(f)", "8 body=1 if=1S"},
+	{"summary: another argument", deep + "def f(x=1):\n    send(x)\na(f)\na(lambda: f(secret()))", "8 body=1S if=1"},
+	{"summary: in a loop only later", deep + "def f():\n    send(1)\na(f)\nfor i in range(2):\n    a(f)", "8 body=1 if=1 loop"},
+	{"summary: made while its callee was running", deep + "def f(n=1):\n    if n:\n        g(0)\n    return secret()\ndef g(n=0):\n    return f(n)\na(f)\nsend(a(g))",
+		"14 body=1S if=1"},
+
 	// attempt and parallel.
 	{"attempt is a call", "r = attempt(send, body=secret())", "1 body=S if=1"},
 	{"attempt's ok is a flow", "r = attempt(secret)\nif r.ok:\n    send(1)", "3 body=1 if=1S"},
@@ -242,7 +258,7 @@ func TestPositions(t *testing.T) {
 		}
 		_ = m.block(c.src) // an error at run time leaves the calls before it
 		unproven := map[string]bool{"tool alias": true, "a tool as key": true, "the result of an alias is unproven": true,
-			"tool returned": true, "tool in a list": true, "tool in a struct": true, "attempt of a variable": true,
+			"tool returned": true, "tool in a list": true, "tool in a struct": true, "a tool that is put in": true, "attempt of a variable": true,
 			"parallel of a variable": true, "parallel with arguments by name": true}
 		for _, call := range m.calls {
 			known := slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Pos == call.Pos && s.Tool == call.Tool })

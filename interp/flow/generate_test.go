@@ -102,9 +102,7 @@ func (g *generator) header() {
 		g.line("f0, f1, f2 = lambda vp=0, l=[]: vp, lambda vp=0, l=[]: l, lambda vp=0, l=[]: l.append(vp)")
 		g.line("r0, r1, r2 = struct(v=1, l=[], f=f0), struct(v=v0, l=[1], f=f1), struct(v=2, l=[], f=f2)")
 		g.line("t0, t1, t2 = str, repr, str")
-		if g.intn(2) == 0 {
-			g.function("f2")
-		}
+		g.function("f2")
 		return
 	}
 	g.line(`v0, v1, v2 = "a", clock(), 0`)
@@ -140,7 +138,7 @@ var (
 	core = []string{"send($n)", "send($n)", "send($v)", "send($l)", "send($l)", "$V = $v", "$V = secret()", "$V = clock()", "$V = $n",
 		"$V = len($l)", "$L = $l", "$L = $l", "$L = []", "$L = [$l]", "$l.append($v)", "$l.append($l)", "$l.append($l)", "$l.append(1)",
 		`[x.append($v) for x in $l if type(x) == "list"]`, `[x.append(1) for x in $l if type(x) == "list"]`,
-		"$V = $f($v, $l)", "$f($v, $l)", "if $v: $l.clear()"}
+		"$V = $f($v, $l)", "$L = [$f($v, $l)]", "$f($v, $l)", "f2(v0, $l)", "f2(1, $l)", "if $v: $l.clear()"}
 
 	others = []string{"$V = $e", "$V = $e", "$L = $s", "$L = $s", "$D = $d", `$D = {"l": $s}`, `$D = {"l": [], "k": $e}`,
 		"$s.append($e)", "$L += [$e]", `$d["k"] = $e`, `$d["l"] = $s`, "send($e)", "$V, $V = $e, $e", "$V, $V = [$e, $e]", "$F = $f",
@@ -202,6 +200,10 @@ func (g *generator) statement(d int) {
 		g.simple()
 		return
 	}
+	if !g.inDef && g.intn(16) == 0 {
+		g.function(g.name("f"))
+		return
+	}
 	switch g.intn(16) {
 	case 0, 1, 2:
 		g.line("if $c:")
@@ -212,13 +214,7 @@ func (g *generator) statement(d int) {
 		}
 	case 3, 4:
 		g.loop(d)
-	case 5:
-		if !g.inDef {
-			g.function(g.name("f"))
-			return
-		}
-		g.simple()
-	case 6, 7:
+	case 5, 6, 7, 8:
 		g.line("if $c: " + g.escape())
 	default:
 		g.simple()
@@ -227,11 +223,11 @@ func (g *generator) statement(d int) {
 
 func (g *generator) escape() string {
 	switch {
-	case g.inLoop && g.intn(4) != 0:
+	case g.inLoop && g.intn(6) != 0:
 		return g.one("break", "continue")
-	case g.inDef && g.intn(4) != 0:
-		return "return $e"
-	case g.intn(3) != 0:
+	case g.inDef && g.intn(6) != 0:
+		return g.one("return", "return 1", "return $v", "return $l", "return $e")
+	case g.intn(4) != 0:
 		return "$V = $e"
 	}
 	return g.one(`fail("x")`, "final(1)", "[][9]", "attempt(final, value=1)")
@@ -273,7 +269,7 @@ func (g *generator) function(name string) {
 	g.line("fx = lambda vq=1, l=[]: " + g.one("vx", "lx.append(vx)", "lx", "send(vx)"))
 	g.inDef, g.inLoop = true, false
 	g.locals = []string{"vx", "lx", "vp", "lp", "fx", "dx", "tx"}
-	for range 1 + g.intn(4) {
+	for range 2 + g.intn(4) {
 		g.statement(2)
 	}
 	if g.intn(3) != 0 {

@@ -172,7 +172,7 @@ func (t *trial) run(blocks []string) (compared int, err error) {
 }
 
 func variationOf(intn func(int) int) variation {
-	return variation{tool: testTools[[]int{0, 0, 0, 1, 2, 3}[intn(6)]].Name, half: intn(2) == 0, kind: intn(len(secrets))}
+	return variation{tool: testTools[[]int{0, 0, 0, 0, 0, 1, 2, 3}[intn(8)]].Name, half: intn(4) == 0, kind: intn(len(secrets))}
 }
 
 // TestSound holds, over generated programs, that no tool is called but those announced, and that a call which is proven

@@ -61,7 +61,6 @@ func (w *walk) parallel(e *syntax.CallExpr) value {
 	l := w.members(e.Args[0], &batch)
 	out := w.fresh(l)
 	for _, m := range batch {
-		m.pc = w.join(m.pc, l)
 		out = w.heap.either(out, w.record(e, m))
 	}
 	return out

@@ -13,7 +13,6 @@ type summary struct {
 	inLoop  bool
 	globals []value // of the running block; those of earlier blocks do not change
 	ret     value
-	out     label // sticky after the run
 
 	watch   watch // of the heap
 	returns int   // of walk, when it last ran
@@ -34,7 +33,6 @@ func (w *walk) summarise(f *closure, bound []binding) value {
 		s.run(w)
 	}
 	w.pc = outer
-	w.sticky = w.join(w.sticky, s.out)
 	return s.ret
 }
 
@@ -95,7 +93,6 @@ func (s *summary) run(w *walk) {
 	if s.ret.l != was.l || (was.c == scalar) != (s.ret.c == scalar) {
 		w.returns++
 	}
-	s.out = w.sticky
 	s.running = false
 	w.code, w.nest = code, nest
 }

@@ -278,6 +278,9 @@ func FuzzReceive(f *testing.F) {
 	c.Send(Call{1, 2, "t", map[string]any{"a": []any{1.5, big.NewInt(7), []byte("x")}}, "block:1:1"})
 	c.Send(Done{Block: 1, HasFinal: true, Final: "x", Fault: &Fault{Kind: FaultSteps}})
 	f.Add(b.Bytes())
+	c.Send(Batch{[]Call{{1, 2, "t", nil, ""}, {1, 3, "t", nil, ""}}})
+	c.Send(Print{1, "é", true})
+	f.Add(b.Bytes())
 	f.Add(raw(KindHello, 0xa1, 1, 0xc2, 0x41, 1))
 	f.Add(raw(KindDone, 0xbf, 0xff))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -289,7 +292,7 @@ func FuzzReceive(f *testing.F) {
 			}
 			var call Call
 			var done Done
-			for _, m := range []Message{&call, &done, &Hello{}} {
+			for _, m := range []Message{&call, &done, &Hello{}, &Batch{}, &Print{}} {
 				if err := frame.Decode(m); err != nil && !errors.Is(err, ErrMalformed) {
 					t.Fatalf("untyped error %v", err)
 				}

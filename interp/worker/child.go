@@ -1,8 +1,8 @@
 // Package worker runs blocks of Starlark in a process that holds nothing worth stealing, and spawns that process.
 //
 // Starlark itself cannot be made safe: one builtin can take all memory, overflow the stack or never return. Everything
-// in the child's half (Serve and below) must therefore be expected to die, hang or lie; only process.go and cause.go
-// run in the host. Serve called in the host's own process protects from nothing.
+// in the child's half (Serve and below) must therefore be expected to die, hang or lie; only process_*.go, namespace_*.go
+// and cause.go run in the host. Serve called in the host's own process protects from nothing.
 package worker
 
 import (
