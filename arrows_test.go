@@ -243,5 +243,5 @@ func TestHouseSizes(t *testing.T) {
 			t.Errorf("%s has %d lines: split it", s.path, n)
 		}
 	}
-	t.Logf("policy %d, leases %d, bridge %d lines", lines["policy"], lines["leases"], lines["bridge"])
+	t.Logf("policy %d and its match %d, leases %d, bridge %d lines", lines["policy"], lines["policy/match"], lines["leases"], lines["bridge"])
 }

@@ -199,25 +199,40 @@ func (p *passage) open(ctx context.Context) {
 
 // all takes one step of the walk with every call that is still on its way.
 func (d *Door) all(ctx context.Context, s step, ps []*passage) {
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxAtOnce)
+	if s.name == stepRun && len(ps) > 1 {
+		atOnce(ctx, s, ps)
+		return
+	}
 	for _, p := range ps {
 		switch {
-		case p.err != nil || p.done || p.without(s.name):
+		case p.left(s):
 		case s.name == stepBegin && unwinding(ps):
 			p.err = errNotBegun
-		case s.name == stepRun && len(ps) > 1:
-			wg.Go(func() {
-				slots <- struct{}{}
-				p.err = p.step(ctx, s)
-				<-slots
-			})
 		default:
 			p.err = p.step(ctx, s)
 		}
 	}
+}
+
+// atOnce takes the step with several calls at the same time, and waits for all.
+func atOnce(ctx context.Context, s step, ps []*passage) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	for _, p := range ps {
+		if p.left(s) {
+			continue
+		}
+		wg.Go(func() {
+			slots <- struct{}{}
+			p.err = p.step(ctx, s)
+			<-slots
+		})
+	}
 	wg.Wait()
 }
+
+// left reports whether the step is not for the call.
+func (p *passage) left(s step) bool { return p.err != nil || p.done || p.without(s.name) }
 
 // errNotBegun is the end of a call whose batch unwound before it began. The block
 // ends with it, so that no script sees it.

@@ -147,8 +147,11 @@ func (p *passage) trace() {
 	if !proven || p.rewritten || !site.InLoop && p.d.passed[claim{p.call.Position, p.call.Tool}] > 1 {
 		return
 	}
-	if site.Control.Proven {
-		p.req.Control = p.label(site.Control)
+	p.req.Control = p.known(site.Control)
+	for name, flows := range site.Args {
+		if _, given := p.args[name]; !given { // it was None, and that it is missing says so
+			p.req.Control = p.req.Control.Join(p.known(flows))
+		}
 	}
 	p.req.ArgTaint = make(map[string]policy.ArgTaint, len(p.args))
 	for name, value := range p.args {
@@ -160,6 +163,14 @@ func (p *passage) trace() {
 			p.req.ArgTaint[name] = policy.ArgTaint{Taint: p.label(flows), Origin: origin(flows)}
 		}
 	}
+}
+
+// known is the label of a flow, what is held where none is proven.
+func (p *passage) known(f flow.Flow) policy.Taint {
+	if !f.Proven {
+		return p.d.run.State.Held
+	}
+	return p.label(f)
 }
 
 // label is what the calls and the literals of a flow hold.

@@ -39,7 +39,8 @@ type Tool struct {
 	Idempotent bool // running it twice is as good as once
 
 	// Run performs the effect. It gets everything it may touch from the
-	// Permit: it must not open files, dial or read the environment itself.
+	// Permit: it must not open files, dial or read the environment itself. Calls
+	// of one parallel run at the same time, so it must be safe for that.
 	Run func(context.Context, *Permit) (Output, error)
 }
 

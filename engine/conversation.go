@@ -21,6 +21,8 @@ type Conversation struct {
 	state   *bridge.State
 	records map[string]*bridge.Record
 	places  map[string]bridge.Place      // of the calls that were decided, by id
+	carries map[string]policy.Taint      // of the same
+	given   policy.Taint                 // what the calls that began carried: any tool may have it from them
 	learnt  map[string]policy.RecordSpec // by tool: how its results name things
 	steps   []stepRecord
 	usage   Usage
@@ -50,8 +52,8 @@ type stepRecord struct {
 }
 
 func newConversation(id, path string) *Conversation {
-	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), places: make(map[string]bridge.Place), byCall: make(map[string]*CallReport),
-		learnt: make(map[string]policy.RecordSpec),
+	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), places: make(map[string]bridge.Place), carries: make(map[string]policy.Taint),
+		byCall: make(map[string]*CallReport), learnt: make(map[string]policy.RecordSpec),
 		state: &bridge.State{Leases: leases.NewBook(), Authority: policy.NewAuthority(policy.AuthorityConfig{}),
 			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool),
 			Brought: make(map[bridge.Place]policy.Taint), SeenAt: make(map[int]policy.Taint)}}
@@ -144,6 +146,7 @@ func (c *Conversation) applyStart(e *RunStarted) error {
 func (c *Conversation) applyDecided(d *bridge.Decided) {
 	r := c.record(d.Call)
 	r.Tool, r.ArgHash = d.Tool, d.ArgHash
+	c.carries[d.Call] = d.Carries
 	c.carry(d.Call, d.Position, d.Carries)
 	report := c.byCall[d.Call]
 	if report == nil {
@@ -223,6 +226,7 @@ func (c *Conversation) applyResolved(e *ApprovalResolved) {
 func (c *Conversation) applyBegun(b bridge.Begun) error {
 	r := c.record(b.Call)
 	r.Phase, r.Attempts = bridge.Running, b.Attempt
+	c.given = c.given.Join(c.carries[b.Call])
 	c.state.Calls++
 	c.state.BytesSent += int64(b.Sends)
 	c.state.Begun[b.Tool] = append(c.state.Begun[b.Tool], b.At)
@@ -239,7 +243,7 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 	r := c.record(o.Call)
 	r.Phase, r.Outcome = bridge.Ended, o
 	c.state.Held = c.state.Held.Join(o.Taint)
-	c.carry(o.Call, "", o.Taint)
+	c.carry(o.Call, "", o.Taint.Join(c.given)) // what was written with one tool can be read with another
 	if o.Failed == "" && o.Hidden == "" {
 		c.state.Authority.Learn(o.Call, o.Tool, c.learnt[o.Tool], o.Value)
 		c.failing, c.failures = "", 0

@@ -350,7 +350,7 @@ var blockErrors = []struct {
 	err  error
 	kind string
 }{
-	{interp.ErrSource, "source"}, {interp.ErrSyntax, "syntax"}, {interp.ErrSteps, "steps"}, {interp.ErrCPU, "cpu"},
+	{interp.ErrSource, "source"}, {interp.ErrSyntax, "syntax"}, {interp.ErrSteps, "steps"}, {interp.ErrOutput, "output"}, {interp.ErrCPU, "cpu"},
 	{interp.ErrMemory, "memory"}, {interp.ErrWall, "wall"}, {interp.ErrSandboxViolation, "sandbox_violation"},
 	{interp.ErrProtocol, "protocol"}, {interp.ErrWorkerCrash, "worker_crash"}, {bridge.ErrStepCalls, "step_calls"}, {interp.ErrRuntime, "runtime"},
 }

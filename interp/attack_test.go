@@ -39,16 +39,22 @@ func attacks(t testing.TB) map[string]string {
 	}
 	blocks := map[string]string{}
 	for _, row := range rows[1:] {
-		text, err := os.ReadFile(filepath.Join("testdata/attacks", row[0]+".star"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		blocks[row[0]] = string(text)
-		if strings.HasSuffix(row[0], ".gen") {
-			blocks[row[0]] = generate(t, string(text))
-		}
+		blocks[row[0]] = attackText(t, row[0])
 	}
 	return blocks
+}
+
+// attackText reads one attack, or generates it.
+func attackText(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata/attacks", name+".star"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(name, ".gen") {
+		return generate(t, string(text))
+	}
+	return string(text)
 }
 
 // generate runs a program that computes the text of an attack too long to store.

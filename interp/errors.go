@@ -15,6 +15,7 @@ var (
 	ErrSyntax           = errors.New("invalid block")                  // does not parse or resolve; it did not run
 	ErrRuntime          = errors.New("script error")                   // the script failed
 	ErrSteps            = errors.New("step limit reached")             // the only limit that always ends a block at the same step
+	ErrOutput           = errors.New("output too large")               // a value given to final or a tool, or a last expression
 	ErrCPU              = errors.New("processor time limit reached")   // the worker died
 	ErrMemory           = errors.New("memory limit reached")           // the worker died, in most cases
 	ErrWall             = errors.New("time limit reached")             // the worker was killed
@@ -82,6 +83,7 @@ var faults = map[wire.FaultKind]error{
 	wire.FaultSyntax:  ErrSyntax,
 	wire.FaultRuntime: ErrRuntime,
 	wire.FaultSteps:   ErrSteps,
+	wire.FaultOutput:  ErrOutput,
 	wire.FaultMemory:  ErrMemory,
 }
 

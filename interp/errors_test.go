@@ -2,6 +2,7 @@ package interp
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +32,9 @@ func TestUnwindKeepsTheErrorAndItsText(t *testing.T) {
 	err := Unwind(errPaused)
 	if !errors.Is(err, errPaused) || err.Error() != errPaused.Error() {
 		t.Errorf("got %v", err)
+	}
+	if !Unwinds(fmt.Errorf("tool: %w", err)) || Unwinds(errPaused) || Unwind(nil) != nil {
+		t.Error("only an error that was marked unwinds")
 	}
 }
 

@@ -73,6 +73,9 @@ func TestStateStaysBetweenBlocks(t *testing.T) {
 		if s.Dead() {
 			t.Error("a script error must not cost the worker")
 		}
+		if _, err := exec(t, s, strings.Repeat("#", 64<<10+1)); !errors.Is(err, ErrSource) || s.Blocks() != 4 {
+			t.Errorf("got %v with %d blocks: one that is too large is not given to the worker", err, s.Blocks())
+		}
 	})
 }
 
@@ -177,7 +180,7 @@ func TestTheResultsOfABatchFitOneFrame(t *testing.T) {
 	r, err := open(t, Config{Worker: []string{workerPath}}).Exec(t.Context(),
 		"[len(x.value) if x.ok else x.error for x in parallel([(echo, {'value': 1})] * 50)]", big)
 	list, _ := r.Value.([]any)
-	if err != nil || len(list) != 50 || list[2] != int64(1<<20-1) || !strings.Contains(fmt.Sprint(list[3]), "too many bytes") {
+	if err != nil || len(list) != 50 || list[2] != int64(1<<20-1) || !strings.Contains(fmt.Sprint(list[3]), "too large") {
 		t.Errorf("got %.200v, %v", r.Value, err)
 	}
 }

@@ -36,12 +36,13 @@ type Config struct {
 	Worker  []string // command of the worker; nil runs this program again, through MaybeWorker
 	Limits  Limits
 	Require []string // confinement that must have taken hold; nil means all that this system can give
+	NoSpare bool     // start a worker only when one is needed: slower, for a program that runs one session
 	Unsafe  bool     // run blocks in this process: a block can then kill or hang it. Worker, Require and Memory are ignored
 
 	testOnlyUnguarded bool // builtins without friendly bounds, so that attacks reach the box
 }
 
-// Interp starts sessions. It is safe for concurrent use, and keeps one spare worker ready until Close.
+// Interp starts sessions. It is safe for concurrent use, and keeps one spare worker ready until Close, unless NoSpare.
 type Interp struct {
 	cfg Config
 
@@ -171,7 +172,7 @@ func (in *Interp) openOn(ctx context.Context, p process, tools []Signature) (*Se
 func (in *Interp) refill() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.spare != nil || in.closed || in.cfg.Unsafe {
+	if in.spare != nil || in.closed || in.cfg.Unsafe || in.cfg.NoSpare {
 		return
 	}
 	if p, err := in.start(); err == nil {

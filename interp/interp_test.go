@@ -1,15 +1,18 @@
 package interp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	osexec "os/exec"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/codeact-dev/codeact/interp/wire"
 	"github.com/codeact-dev/codeact/interp/worker"
 )
 
@@ -112,6 +115,68 @@ func TestADeadSpareIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close()
+}
+
+// late is a worker that died after its hello, which still waits in the socket. It takes what is sent to it unless deaf.
+type late struct {
+	hello bytes.Buffer
+	deaf  error
+}
+
+func (l *late) Conn() *wire.Conn            { return wire.NewConn(l) }
+func (l *late) Read(b []byte) (int, error)  { return l.hello.Read(b) }
+func (l *late) Write(b []byte) (int, error) { return len(b), l.deaf }
+func (l *late) Kill()                       {}
+func (l *late) CPU() (time.Duration, bool)  { return 0, false }
+func (l *late) Wait() worker.Death          { return worker.Death{Signal: int(syscall.SIGKILL)} }
+
+// A hello can outlive its sender, and death takes a moment in which the socket is open: neither may cost a session.
+func TestADyingSpareIsReplaced(t *testing.T) {
+	in, err := New(Config{Worker: []string{workerPath}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for _, deaf := range []error{nil, syscall.EPIPE} {
+		spare := &late{deaf: deaf}
+		if err := wire.NewConn(&spare.hello).Send(wire.Hello{Version: wire.Version, Held: worker.Features()}); err != nil {
+			t.Fatal(err)
+		}
+		if in.spare != nil {
+			in.spare.Kill()
+			in.spare.Wait()
+		}
+		in.spare = spare
+		s, err := in.Session(t.Context(), testTools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := mustExec(t, s, "echo(1)"); r.Value != int64(1) || spare.hello.Len() > 0 {
+			t.Errorf("got %v, and the spare worker was heard: %v", r.Value, spare.hello.Len() == 0)
+		}
+		s.Close()
+	}
+}
+
+func TestWithoutASpareEachSessionStartsItsWorker(t *testing.T) {
+	in, err := New(Config{Worker: []string{workerPath}, NoSpare: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s, err := in.Session(t.Context(), testTools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mustExec(t, s, "echo(1)"); in.spare != nil {
+			t.Error("a worker stands idle")
+		}
+		s.Close()
+	}
+	in.Close()
+	if _, err := in.Session(t.Context(), nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: got %v", err)
+	}
 }
 
 func TestAStartThatIsCancelledLeavesNothing(t *testing.T) {

@@ -15,9 +15,14 @@ import (
 // workerPath is the plain worker program that the tests run.
 var workerPath string
 
+// workerEnv names that program to a test that is run again as another user.
+const workerEnv = "CODEACT_TEST_WORKER"
+
 func TestMain(m *testing.M) {
-	path, cleanup := interptest.Worker()
-	workerPath = path
+	cleanup := func() {}
+	if workerPath = os.Getenv(workerEnv); workerPath == "" {
+		workerPath, cleanup = interptest.Worker()
+	}
 	code := m.Run()
 	cleanup()
 	if code == 0 {

@@ -215,11 +215,13 @@ func TestTheHandshakeFailsClosed(t *testing.T) {
 		want    error
 		text    string
 	}{
-		{"enough", []string{"fds"}, func(l *liar) { l.worker.Send(honest); l.receive(&wire.Open{}) }, nil, ""},
+		{"enough", []string{"fds"}, func(l *liar) { l.worker.Send(honest); l.receive(&wire.Open{}); l.worker.Send(wire.Ready{}) }, nil, ""},
 		{"one is absent", []string{"fds", "landlock", "seccomp"}, func(l *liar) { l.worker.Send(honest) }, ErrSandbox, "[landlock seccomp: not in this kernel]"},
 		{"other version", nil, func(l *liar) { l.worker.Send(wire.Hello{Version: 99}) }, ErrWorkerCrash, "version 99"},
 		{"no hello", nil, func(l *liar) { l.worker.Send(wire.Done{}) }, wire.ErrMalformed, "got done, want hello"},
 		{"silence", nil, func(l *liar) { l.raw.Close() }, ErrWorkerCrash, ""},
+		{"gone at open", []string{}, func(l *liar) { l.worker.Send(honest); l.receive(&wire.Open{}); l.raw.Close() }, ErrWorkerCrash, ""},
+		{"not ready", []string{}, func(l *liar) { l.worker.Send(honest); l.receive(&wire.Open{}); l.worker.Send(honest) }, wire.ErrMalformed, "got hello, want ready"},
 		{"gone before open", []string{}, func(l *liar) { l.worker.Send(honest); l.raw.Close() }, ErrWorkerCrash, ""},
 	}
 	for _, tt := range tests {
@@ -236,6 +238,74 @@ func TestTheHandshakeFailsClosed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A worker that speaks for ever without an end is ended: what it prints uses up the limit of printing, and everything else
+// the time of the block, in which its calls are not counted and the host's own work on them is.
+func TestAWorkerThatNeverFallsSilentIsEnded(t *testing.T) {
+	tests := map[string]struct {
+		next func(b wire.Block, n int) wire.Message
+		want error
+	}{
+		"prints of a byte": {func(b wire.Block, _ int) wire.Message { return wire.Print{Block: b.ID, Text: "x"} }, ErrProtocol},
+		"empty prints":     {func(b wire.Block, _ int) wire.Message { return wire.Print{Block: b.ID} }, ErrProtocol},
+		"calls": {func(b wire.Block, n int) wire.Message {
+			return wire.Call{Block: b.ID, N: n, Tool: "broken"}
+		}, ErrWall},
+		"batches": {func(b wire.Block, n int) wire.Message {
+			return wire.Batch{Calls: []wire.Call{{Block: b.ID, N: n, Tool: "broken"}}}
+		}, ErrWall},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLiar()
+			limits := defaults(t)
+			limits.Wall, limits.PrintBytes = 200*time.Millisecond, 1000
+			frames := make(chan int)
+			go func() {
+				var b wire.Block
+				l.receive(&b)
+				n := 0
+				for ; l.worker.Send(tt.next(b, n+1)) == nil; n++ {
+					if tt.want == ErrWall {
+						if _, err := l.worker.Receive(); err != nil {
+							break
+						}
+					}
+				}
+				frames <- n
+			}()
+			s := newSession(l, limits, testTools)
+			r, err := exec(t, s, "1")
+			if !errors.Is(err, tt.want) || !s.Dead() {
+				t.Errorf("got %v, dead %v", err, s.Dead())
+			}
+			if n := <-frames; len(r.Printed) > limits.PrintBytes || tt.want == ErrProtocol && n > limits.PrintBytes+1 {
+				t.Errorf("it was heard %d times, with %d bytes", n, len(r.Printed))
+			}
+		})
+	}
+}
+
+// A frame that is never finished, or comes a byte at a time, is no way to outlive the block's time.
+func TestAWorkerThatTricklesIsEnded(t *testing.T) {
+	l := newLiar()
+	limits := defaults(t)
+	limits.Wall = 200 * time.Millisecond
+	gone := make(chan error)
+	go func() {
+		l.receive(&wire.Block{})
+		_, err := l.raw.Write(frame(wire.MaxFrame, wire.KindDone))
+		for err == nil {
+			_, err = l.raw.Write([]byte{0})
+			time.Sleep(time.Millisecond) // the pace is the attack
+		}
+		gone <- err
+	}()
+	if _, err := exec(t, newSession(l, limits, testTools), "1"); !errors.Is(err, ErrWall) {
+		t.Errorf("got %v", err)
+	}
+	<-gone
 }
 
 func TestTheHostWatchesTheProcessorTime(t *testing.T) {

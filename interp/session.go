@@ -66,7 +66,8 @@ func newSession(p process, limits Limits, tools []Signature) *Session {
 // startLimit bounds the start: a healthy worker needs some 15 ms.
 const startLimit = 20 * time.Second
 
-// open hears the worker's hello and answers it, and refuses a worker that is less confined than required.
+// open hears the worker's hello and answers it, and refuses a worker that is less confined than required, or dead: it
+// returns once the worker has said that it is ready, or without waiting where it has a canary to try.
 func (s *Session) open(ctx context.Context, cfg Config, open wire.Open) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -81,18 +82,27 @@ func (s *Session) open(ctx context.Context, cfg Config, open wire.Open) error {
 		return fmt.Errorf("interp: %w: %s; require less, or run on a system that has it", ErrSandbox, missing)
 	}
 	s.held = hello.Held
-	if err := s.proc.Conn().Send(open); err != nil {
+	err = s.proc.Conn().Send(open)
+	if err == nil && open.Canary == "" {
+		err = s.receive(&wire.Ready{})
+	}
+	if err != nil {
 		return s.startError(err)
 	}
 	return nil
 }
 
-func (s *Session) greet() (hello wire.Hello, err error) {
+// receive reads the one message that may come now.
+func (s *Session) receive(m wire.Message) error {
 	f, err := s.proc.Conn().Receive()
 	if err != nil {
-		return hello, err
+		return err
 	}
-	if err := f.Decode(&hello); err != nil {
+	return f.Decode(m)
+}
+
+func (s *Session) greet() (hello wire.Hello, err error) {
+	if err := s.receive(&hello); err != nil {
 		return hello, err
 	}
 	if hello.Version != wire.Version {

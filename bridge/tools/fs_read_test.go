@@ -98,8 +98,8 @@ func TestWhatWasSpilledIsReadBackByItsOwnRunAlone(t *testing.T) {
 	if rep.err != nil || rep.value != "0123456789\n" {
 		t.Errorf("read back: %q, %v", rep.value, rep.err)
 	}
-	if rep.outcome.Taint.Untrusted() || rep.outcome.Taint.Unvouched() || !rep.outcome.Taint.Private() {
-		t.Errorf("reading it back brings %v; its labels came with the first call", rep.outcome.Taint)
+	if rep.outcome.Taint.Untrusted() || !rep.outcome.Taint.Unvouched() || !rep.outcome.Taint.Private() {
+		t.Errorf("reading it back brings %v, want the labels of the first call", rep.outcome.Taint)
 	}
 
 	// Another run of the same home, whose spill lies beside.

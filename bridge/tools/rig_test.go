@@ -84,7 +84,7 @@ func newRig(t *testing.T, s setup) *rig {
 // open starts the step over, as a run that is resumed does.
 func (r *rig) open(t *testing.T) {
 	t.Helper()
-	door, err := r.adapter.Open(r.run, 1)
+	door, err := r.adapter.Open(r.run, 1, bridge.Preflight{})
 	must(t, err)
 	r.door, r.calls = door, 0
 }

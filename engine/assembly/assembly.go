@@ -153,7 +153,8 @@ func (r *Run) assemble() (err error) {
 	if r.Task, err = r.task(); err != nil {
 		return err
 	}
-	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement()})
+	// One run needs one worker; a spare one would double its memory.
+	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement(), NoSpare: true})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,10 @@ var build = sync.OnceValues(func() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // a test may run the program as another user
+		os.RemoveAll(dir)
+		return "", fmt.Errorf("interptest: %w", err)
+	}
 	cmd := exec.Command("go", "build", "-race=false", "-cover=false", "-o", binary(dir), program)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

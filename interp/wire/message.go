@@ -10,6 +10,7 @@ const (
 	KindSetup Kind = iota + 1
 	KindHello
 	KindOpen
+	KindReady
 	KindBlock
 	KindCall
 	KindReply
@@ -19,8 +20,8 @@ const (
 	KindDone
 )
 
-var kindNames = [...]string{KindSetup: "setup", KindHello: "hello", KindOpen: "open", KindBlock: "block",
-	KindCall: "call", KindReply: "reply", KindBatch: "batch", KindReplies: "replies", KindPrint: "print", KindDone: "done"}
+var kindNames = [...]string{KindSetup: "setup", KindHello: "hello", KindOpen: "open", KindReady: "ready",
+	KindBlock: "block", KindCall: "call", KindReply: "reply", KindBatch: "batch", KindReplies: "replies", KindPrint: "print", KindDone: "done"}
 
 // String names the kind for errors.
 func (k Kind) String() string {
@@ -53,6 +54,10 @@ type Open struct {
 	Tools  []Signature `cbor:"1,keyasint"`
 	Canary string      `cbor:"2,keyasint"`
 }
+
+// Ready is the worker's answer to an Open without a Canary: it lives, and has the session. A Hello says less, since one can
+// wait in the socket after its sender's death.
+type Ready struct{}
 
 // Block asks the worker to run Source. ID is unpredictable, so that no frame for it can have been prepared.
 type Block struct {
@@ -124,6 +129,7 @@ const (
 	FaultSyntax  FaultKind = "syntax"  // does not parse or resolve
 	FaultRuntime FaultKind = "runtime" // an error of the script
 	FaultSteps   FaultKind = "steps"   // the step limit
+	FaultOutput  FaultKind = "output"  // a value too large to leave the worker
 	FaultMemory  FaultKind = "memory"  // an allocation that Go refused without dying
 	FaultUnwind  FaultKind = "unwind"  // the host asked for the end of the block
 )
@@ -140,6 +146,7 @@ type Fault struct {
 func (Setup) kind() Kind   { return KindSetup }
 func (Hello) kind() Kind   { return KindHello }
 func (Open) kind() Kind    { return KindOpen }
+func (Ready) kind() Kind   { return KindReady }
 func (Block) kind() Kind   { return KindBlock }
 func (Call) kind() Kind    { return KindCall }
 func (Reply) kind() Kind   { return KindReply }

@@ -15,13 +15,18 @@ const (
 	MaxIntBits = 4096
 )
 
-// ErrValue is in the chain of every error about a value that may not cross.
-var ErrValue = errors.New("value cannot cross between script and tools")
+var (
+	// ErrValue is in the chain of every error about a value that may not cross.
+	ErrValue = errors.New("value cannot cross between script and tools")
+	// ErrSize stands beside ErrValue where a smaller value of the same form could cross.
+	ErrSize = errors.New("too large")
+)
 
 // Budget counts what one value takes. The zero Budget allows no byte: set Bytes.
 type Budget struct {
 	Bytes int // still allowed
 	nodes int
+	first int // Bytes when the first node was taken, for the error
 }
 
 // Take accounts for one node at the given depth with so many bytes of content.
@@ -30,10 +35,13 @@ func (b *Budget) Take(depth, bytes int) error {
 		return fmt.Errorf("%w: nested deeper than %d levels (or contains itself)", ErrValue, MaxDepth)
 	}
 	if b.nodes++; b.nodes > MaxNodes {
-		return fmt.Errorf("%w: more than %d parts", ErrValue, MaxNodes)
+		return fmt.Errorf("%w: %w: more than %d parts", ErrValue, ErrSize, MaxNodes)
+	}
+	if b.nodes == 1 {
+		b.first = b.Bytes
 	}
 	if b.Bytes -= bytes + 1; b.Bytes < 0 { // +1: no node is free
-		return fmt.Errorf("%w: too many bytes", ErrValue)
+		return fmt.Errorf("%w: %w: more than %d bytes", ErrValue, ErrSize, b.first)
 	}
 	return nil
 }
@@ -48,6 +56,7 @@ func Plain(v any, budget int) (any, error) {
 // fails takes nothing of b.
 func (b *Budget) Plain(v any, limit int) (any, error) {
 	part := Budget{Bytes: min(b.Bytes, limit), nodes: b.nodes}
+	part.first = part.Bytes
 	before := part.Bytes
 	p, err := plain(v, 0, &part)
 	if err != nil {

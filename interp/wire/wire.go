@@ -16,7 +16,7 @@ import (
 )
 
 // Version is raised whenever a message changes; both ends must have the same.
-const Version = 2
+const Version = 3
 
 // MaxFrame bounds one frame, in bytes, in both directions.
 const MaxFrame = 4 << 20

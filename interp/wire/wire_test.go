@@ -27,6 +27,7 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 		{&Setup{Version, limits, true}, &Setup{}},
 		{&Hello{Version, []string{"a"}, []string{"b: no"}}, &Hello{}},
 		{&Open{[]Signature{{"t", "doc", []Param{{"p", "string", true, "d"}}}}, "exec"}, &Open{}},
+		{&Ready{}, &Ready{}},
 		{&Block{math.MaxUint64, "x = 1"}, &Block{}},
 		{&Call{1, 2, "t", value, "block:1:1"}, &Call{}},
 		{&Reply{1, value, true, "e", true}, &Reply{}},
@@ -163,8 +164,8 @@ func TestPlainTakesDataOnly(t *testing.T) {
 		{"too deep", []any{deep}, nil, "nested deeper than 32"},
 		{"cyclic", cyclic, nil, "or contains itself"},
 		{"too many", make([]any, MaxNodes), nil, "more than 50000 parts"},
-		{"too big", strings.Repeat("x", 1<<20), nil, "too many bytes"},
-		{"big key", map[string]any{strings.Repeat("x", 1<<20): 1}, nil, "at key: "},
+		{"too big", strings.Repeat("x", 1<<20), nil, "too large: more than 1048576 bytes"},
+		{"big key", map[string]any{strings.Repeat("x", 1<<20): 1}, nil, "at key: value cannot cross between script and tools: too large: more than"},
 		{"bad key", map[string]any{"\xff": 1}, nil, "not valid UTF-8"},
 		{"bad string", map[string]any{"a": []any{0, "\xff"}}, nil, "at .a[1]: "},
 		{"long integer", new(big.Int).Lsh(big.NewInt(1), MaxIntBits), nil, "an integer of 4097 bits"},
@@ -181,6 +182,8 @@ func TestPlainTakesDataOnly(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(tt.want, got) { // cmp.Diff takes exponential time in the depth
 				t.Errorf("%s: got %v, %v", tt.name, got, err)
 			}
+		case errors.Is(err, ErrSize) != strings.Contains(tt.text, "more than"):
+			t.Errorf("%s: got %v: is it ErrSize?", tt.name, err)
 		case !errors.Is(err, ErrValue) || !strings.Contains(err.Error(), tt.text):
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.text)
 		}

@@ -40,6 +40,9 @@ func Serve(ctx context.Context, rw io.ReadWriter, confine Confine) error {
 	if setup.Unguarded {
 		s.removeGuards()
 	}
+	if err := conn.Send(wire.Ready{}); err != nil {
+		return err
+	}
 	for {
 		var block wire.Block
 		if err := receive(conn, &block); err != nil {

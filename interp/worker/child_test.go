@@ -28,7 +28,7 @@ func setup(t *testing.T, host *wire.Conn, tools ...wire.Signature) wire.Limits {
 	t.Helper()
 	limits, _ := wire.Limits{}.WithDefaults()
 	err := errors.Join(host.Send(wire.Setup{Version: wire.Version, Limits: limits}), receive(host, &wire.Hello{}),
-		host.Send(wire.Open{Tools: tools}))
+		host.Send(wire.Open{Tools: tools}), receive(host, &wire.Ready{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,12 +85,13 @@ func TestServeEndsWhenTheHostIsGone(t *testing.T) {
 		{"before setup", 0, 9, io.EOF},
 		{"at hello", 1, 0, errDeaf},
 		{"before open", 1, 9, nil},
+		{"at ready", 2, 1, errDeaf},
 		{"before a block", 2, 9, nil},
-		{"in a call", 3, 1, errDeaf},
-		{"in a reply", 3, 2, errDeaf},
-		{"at print", 5, 1, errDeaf},
-		{"in a batch", 6, 1, errDeaf},
-		{"at done, after a wrong reply", 4, 2, errDeaf},
+		{"in a call", 3, 2, errDeaf},
+		{"in a reply", 3, 3, errDeaf},
+		{"at print", 5, 2, errDeaf},
+		{"in a batch", 6, 2, errDeaf},
+		{"at done, after a wrong reply", 4, 3, errDeaf},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestWithoutGuardsTheLibraryAnswers(t *testing.T) {
 	limits, _ := wire.Limits{}.WithDefaults()
 	var done wire.Done
 	err := errors.Join(host.Send(wire.Setup{Version: wire.Version, Limits: limits, Unguarded: true}), receive(host, &wire.Hello{}),
-		host.Send(wire.Open{}), host.Send(wire.Block{Source: "len(range(2000000)) + json.decode('1')"}), receive(host, &done))
+		host.Send(wire.Open{}), receive(host, &wire.Ready{}), host.Send(wire.Block{Source: "len(range(2000000)) + json.decode('1')"}), receive(host, &done))
 	if err != nil || done.Value != int64(2000001) {
 		t.Errorf("got %+v, %v", done, err)
 	}

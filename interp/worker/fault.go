@@ -43,7 +43,12 @@ func (r *run) fault(err error) *wire.Fault {
 		}
 	case errors.As(err, &eval):
 		f.Msg, f.Hint = eval.Msg, runtimeHint(eval.Msg)
+		if errors.Is(err, wire.ErrSize) {
+			f.Kind, f.Hint = wire.FaultOutput, "give out less at once: a part, a count or a summary"
+		}
 		r.locate(f, err, true)
+	case errors.Is(err, wire.ErrSize): // of the last expression
+		f.Kind, f.Hint = wire.FaultOutput, "do not run the block again: end one with a part, a count or a summary of the value"
 	}
 	f.Msg = wire.Clip(f.Msg, r.limits.ErrorBytes)
 	return f

@@ -85,8 +85,7 @@ func (r *run) interpret(ctx context.Context, file *syntax.File) error {
 	if err := starlark.ExecREPLChunk(file, thread, r.globals); err != nil {
 		return err
 	}
-	r.keepValue(r.globals[valueName])
-	return nil
+	return r.keepValue(r.globals[valueName])
 }
 
 // takeLast turns a last bare expression into an assignment to valueName.
@@ -104,18 +103,22 @@ func takeLast(file *syntax.File) {
 		LHS: &syntax.Ident{NamePos: start, Name: valueName}, RHS: last.X}
 }
 
-// keepValue converts the value of the last expression. The block's effects have happened, so one that cannot be shown
-// is a warning and not an error.
-func (r *run) keepValue(v starlark.Value) {
+// keepValue converts the value of the last expression. One that is not data, such as a function, was hardly meant to be
+// shown, so that it is a warning. One over its limit is an error, which must say that the block's effects have happened.
+func (r *run) keepValue(v starlark.Value) error {
 	if v == nil || v == starlark.None {
-		return
+		return nil
 	}
 	plain, err := toPlain(v, r.limits.FinalBytes)
-	if err != nil {
+	switch {
+	case err == nil:
+		r.value, r.hasValue = plain, true
+	case errors.Is(err, wire.ErrSize):
+		return fmt.Errorf("the block ran to its end, but its last expression is not shown: %w", err)
+	default:
 		r.warnings = append(r.warnings, "the last expression is not shown: "+err.Error())
-		return
 	}
-	r.value, r.hasValue = plain, true
+	return nil
 }
 
 // end records why the block stops and returns the error that unwinds it.
