@@ -72,8 +72,13 @@ func (e *execution) converse(block string) (Result, error) {
 	}
 }
 
-// reply sends the answer to a call or a batch.
+// reply sends the answer to a call or a batch. A block whose context ended meanwhile gets none: the worker's last word could
+// otherwise come before the kill.
 func (e *execution) reply(m wire.Message) error {
+	if e.ctx.Err() != nil {
+		e.kill(context.Cause(e.ctx))
+		return e.lost(context.Cause(e.ctx))
+	}
 	if err := e.proc.Conn().Send(m); err != nil {
 		return e.lost(err)
 	}
