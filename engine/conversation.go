@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,7 +34,6 @@ type Conversation struct {
 	approvals    []*ApprovalReport
 	blockedSends int
 	lessons      []LessonReport
-	askedAt      time.Time
 
 	failing  string // tool and argument hash of the last failed call
 	failures int    // how often in a row
@@ -206,10 +206,7 @@ func (c *Conversation) applyResolved(e *ApprovalResolved) {
 	state := "approved"
 	if !e.Yes {
 		state = "denied"
-		reason := e.Reason
-		if reason == "" {
-			reason = "a person said no"
-		}
+		reason := cmp.Or(e.Reason, "a person said no")
 		c.deny(e.Call, r.Tool, policy.Decision{Gate: "approver", Rule: e.Rule, Reason: reason}, nil)
 		c.failed(r.Tool, r.ArgHash)
 		if report := c.byCall[e.Call]; report != nil {

@@ -72,8 +72,8 @@ func New(cfg Config) (*Engine, error) {
 	return &Engine{cfg}, nil
 }
 
-// NewRunID returns a fresh id: the time, so that ids sort, and 48 random bits.
-func NewRunID(now time.Time) string {
+// newRunID returns a fresh id: the time, so that ids sort, and 48 random bits.
+func newRunID(now time.Time) string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails: see crypto/rand
 	return now.UTC().Format("r20060102-150405-") + hex.EncodeToString(b[:])
@@ -125,7 +125,7 @@ type run struct {
 // error it leaves nothing open.
 func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
 	now := e.cfg.Now()
-	id := NewRunID(now)
+	id := newRunID(now)
 	trace, err := e.cfg.Store.Create(id)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

@@ -75,7 +75,8 @@ type (
 		Call string `json:"call"`
 		bridge.Answer
 	}
-	// LeaseGranted is a lease that an answer, or the task, gave.
+	// LeaseGranted is a lease that an answer gave; those of the task stand in
+	// RunStarted.
 	LeaseGranted struct{ leases.Lease }
 	// CallStarted is the intent of an effect, and the spend of its lease.
 	CallStarted struct{ bridge.Begun }
@@ -183,7 +184,7 @@ func newEvent(kind string) Event {
 // trace, in bytes.
 const maxInline = 64 << 10
 
-// Blobs keeps large values by digest.
+// blobs keeps large values by digest.
 type blobs interface {
 	Blob(data []byte) (digest string, err error)
 }

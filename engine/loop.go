@@ -12,8 +12,8 @@ import (
 	"github.com/codeact-dev/codeact/interp"
 )
 
-// maxNudges is how often a reply without a block is sent back before the run
-// fails: SURFACES' "one nudge, then another".
+// maxNudges is how often in a row a reply without a block is sent back before the
+// run fails: once can be a slip, and a model that misses it twice does not know how.
 const maxNudges = 2
 
 // loop takes steps until one ends the run.
@@ -202,11 +202,12 @@ func (r *run) fail(reason string) error {
 	return r.end(Failed, r.e.cfg.Bridge.CleanText(reason), nil)
 }
 
-// final ends the run with the value, or says what is wrong with it.
+// final ends the run with the value, or says what is wrong with it. The run may have
+// ended with an error too: see r.ended and r.fatal.
 func (r *run) final(v any) error {
 	if err := r.validate(v); err != nil {
 		if r.retries == 0 {
-			_ = r.fail(fmt.Sprintf("final: the value does not match the output schema: %v", err))
+			_ = r.fail(fmt.Sprintf("final: the value does not match the output schema: %v", err)) // kept in r.fatal
 			return err
 		}
 		r.retries--

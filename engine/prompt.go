@@ -84,7 +84,7 @@ func (c *Conversation) prompt(system string, advice []Advice) models.Prompt {
 
 func labelsOf(t policy.Taint) []string {
 	var names []string
-	for _, l := range []policy.Label{policy.Private, policy.Untrusted, policy.Unvouched} {
+	for _, l := range policy.Labels() {
 		if t.Has(l) {
 			names = append(names, l.String())
 		}

@@ -136,7 +136,7 @@ func TestTwoWritersNeverShareATrace(t *testing.T) {
 }
 
 func TestRunIDsSortByTimeAndAreNeverTheSame(t *testing.T) {
-	a, b, later := NewRunID(noon), NewRunID(noon), NewRunID(noon.Add(time.Second))
+	a, b, later := newRunID(noon), newRunID(noon), newRunID(noon.Add(time.Second))
 	if !regexp.MustCompile(`^r20260501-120000-[0-9a-f]{12}$`).MatchString(a) || a == b || later < a {
 		t.Errorf("%s, %s, %s", a, b, later)
 	}

@@ -100,7 +100,8 @@ func (b *Book) Peek(tool string, tier policy.Tier, now time.Time, fits func(Leas
 }
 
 // Spend takes one use of the lease, in this book and in those it was attenuated
-// from, or nothing at all.
+// from, or nothing at all. Its *Error wraps ErrNone, ErrRevoked, ErrExpired or
+// ErrSpent.
 func (b *Book) Spend(id string, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,6 +8,7 @@ package leases
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -80,9 +81,7 @@ func (l Lease) within(outer Lease) (Lease, error) {
 	}
 	l.Tier = max(l.Tier, outer.Tier)
 	bind := make(map[string]string, len(l.Bind)+len(outer.Bind))
-	for p, v := range l.Bind {
-		bind[p] = v
-	}
+	maps.Copy(bind, l.Bind)
 	for p, v := range outer.Bind {
 		if own, ok := bind[p]; ok && own != v {
 			return Lease{}, fmt.Errorf("%w: %s is bound to another value", ErrNone, p)

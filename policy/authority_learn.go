@@ -20,13 +20,15 @@ type RecordSpec struct {
 	Opaque    bool     `json:"opaque,omitempty"`    // the results are somebody's text, as a page or a file: they hold no records
 }
 
+// Bounds of what a conversation learns, far over what tools return in one.
 const (
-	maxRecords = 8192 // of a conversation; beyond it records name nothing, which asks
-	maxEntries = 8192 // of the directory
-	maxNodes   = 1 << 16
-	maxDepth   = 32
+	maxRecords = 8192    // of a conversation; beyond it records name nothing, which asks
+	maxEntries = 8192    // of the directory; the entries after them are not named
+	maxNodes   = 1 << 16 // values of one result that are looked at
+	maxDepth   = 32      // containers inside each other in a result
 )
 
+// The usual names of fields, in snake case, for a tool that declares none.
 var (
 	titleFields    = []string{"title", "name", "subject", "filename", "label"}
 	metadataFields = []string{"sender", "from", "participants", "attendees", "organizer", "owner", "author", "reply_to"}
@@ -199,7 +201,7 @@ func isIDField(name, declared string) bool {
 	if declared != "" {
 		return name == match.Snake(declared)
 	}
-	return name == "key" || name == "number" || IsIDParam(name, false)
+	return name == "key" || name == "number" || isIDParam(name, false)
 }
 
 // scalars returns the value, or the members of a list, that are not containers.

@@ -8,10 +8,10 @@ import (
 
 func TestIsIDParam(t *testing.T) {
 	for name, want := range map[string]bool{"id": true, "ID": true, "id_": true, "file_id": true, "fileId": true, "file-id": true, "idea": false, "paid": false, "to": false, "ids": false} {
-		if got := IsIDParam(name, false); got != want {
+		if got := isIDParam(name, false); got != want {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
-		if !IsIDParam(name, true) {
+		if !isIDParam(name, true) {
 			t.Errorf("%s: a mark is ignored", name)
 		}
 	}

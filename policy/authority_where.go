@@ -73,7 +73,8 @@ func asText(v any) any {
 	return v
 }
 
-// Where says in which results value stands, latest first.
+// Where says in which results value stands, latest first, at most five of them. It
+// knows what was kept: the first 64 KiB of a result, and the last 4 MiB of all.
 func (a *Authority) Where(value any) []Sighting {
 	raw := match.TermOf(value).Raw()
 	if a == nil || raw == "" || len(raw) > match.MaxTerm {

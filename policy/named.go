@@ -148,7 +148,7 @@ func (r Request) writable(p string) bool {
 	return paths > 0 && paths >= len(leavesOf(nil, p, p, r.Args[p]))
 }
 
-func (r Request) isID(p string) bool { return IsIDParam(p, slices.Contains(r.Tool.IDs, p)) }
+func (r Request) isID(p string) bool { return isIDParam(p, slices.Contains(r.Tool.IDs, p)) }
 
 // leavesOf appends the leaves of v. The keys of an object are leaves too where
 // they read as a target, as in {"a@example.com": "reader"}.
@@ -220,10 +220,10 @@ func shown(s string) string {
 	return visible(s[:maxShown]) + "…"
 }
 
-// IsIDParam reports whether a parameter holds an id, an opaque number or key that
+// isIDParam reports whether a parameter holds an id, an opaque number or key that
 // a coincidence of digits must not name: its schema marks it with x-id, or its
 // name is id, *_id or id_.
-func IsIDParam(name string, marked bool) bool {
+func isIDParam(name string, marked bool) bool {
 	n := match.Snake(name)
 	return marked || n == "id" || n == "id_" || strings.HasSuffix(n, "_id")
 }

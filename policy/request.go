@@ -15,8 +15,8 @@ type Request struct {
 	URLs  []URLFact
 	Shell *ShellFact // nil unless the tool runs a command
 
-	Held Taint // what every tool returned in this conversation, and what the batch will arm: the floor
-	Turn Taint // what the calls of the same batch will arm, by their declared capabilities
+	Held Taint // what every tool returned in this conversation; with Turn the floor
+	Turn Taint // what the other calls of the same batch will arm, by their declared capabilities
 	Seen Taint // what entered the model's context before it wrote this block
 
 	ArgTaint map[string]ArgTaint // by parameter; a parameter that is missing has the floor
@@ -43,7 +43,7 @@ type ToolView struct {
 	Pinned       bool
 	Destinations []string // the parameters that say where an effect goes or what it hits
 	Params       []string // every parameter, in the declared order
-	IDs          []string // parameters marked x-id; see also IsIDParam
+	IDs          []string // parameters marked x-id; one whose name is id, *_id or id_ is one too
 }
 
 // A PathFact is one path argument after it was resolved.

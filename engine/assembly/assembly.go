@@ -179,7 +179,8 @@ func (r *Run) Do(ctx context.Context) (engine.Outcome, error) {
 	return o, err
 }
 
-// Close ends the interpreter's spare worker.
+// Close frees what an opened run holds; it cannot be done any more. A run that was
+// done may be closed too.
 func (r *Run) Close() {
 	if r.interp != nil {
 		r.interp.Close()

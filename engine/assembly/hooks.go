@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -53,10 +54,8 @@ func commands(hs taskfile.Hooks, dir string) ([]hooks.Hook, error) {
 	for _, event := range wired {
 		for _, g := range hs[event] {
 			for _, c := range g.Hooks {
-				h := hooks.Hook{Event: event, Matcher: g.Matcher, Name: c.Name, Timeout: c.Timeout, OnFailure: c.OnFailure, ReceivesSecrets: c.Receives == "secrets"}
-				if h.Name == "" {
-					h.Name = c.Command
-				}
+				h := hooks.Hook{Event: event, Matcher: g.Matcher, Name: cmp.Or(c.Name, c.Command), Timeout: c.Timeout, OnFailure: c.OnFailure,
+					ReceivesSecrets: c.Receives == "secrets"}
 				var err error
 				if h.Command, h.Args, err = anchored(c, dir); err != nil {
 					faults = append(faults, fmt.Errorf("hooks.%s: %w", event, err))

@@ -1,8 +1,10 @@
 package assembly
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,13 +54,8 @@ func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]string, len(secrets)+len(f.SensitiveParams))
-	for n, v := range secrets {
-		known[n] = v
-	}
-	for n, v := range f.SensitiveParams {
-		known[n] = v
-	}
+	known := maps.Clone(secrets)
+	maps.Copy(known, f.SensitiveParams)
 	redactor, err := scan.NewRedactor(scan.RedactorConfig{Secrets: known, Patterns: f.Redact.Patterns})
 	if err != nil {
 		return nil, err
@@ -111,10 +108,7 @@ func (r *Run) secrets() (map[string]string, error) {
 
 func (r *Run) secret(s taskfile.Secret) (string, error) {
 	if s.File == "" {
-		name := s.Env
-		if name == "" {
-			name = s.Name
-		}
+		name := cmp.Or(s.Env, s.Name)
 		if v, ok := r.env(name); ok && v != "" {
 			return v, nil
 		}
@@ -203,11 +197,8 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	if p := m.Prices; p != nil {
 		cfg.Prices = &models.Prices{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput}
 	}
-	variable := m.APIKeyEnv
-	if variable == "" {
-		variable = models.DefaultKeyEnv(m.Provider, m.BaseURL)
-	}
 	own := models.DefaultKeyEnv(m.Provider, m.BaseURL)
+	variable := cmp.Or(m.APIKeyEnv, own)
 	if variable != own && r.opt.Model == "" && !r.trusted() {
 		return nil, fmt.Errorf("%w: %s sends the value of the variable %s to %s, which only a trusted task may choose; to trust it, give --trust %s",
 			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())

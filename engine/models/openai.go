@@ -52,9 +52,9 @@ func (o *openAIWire) request(p Prompt) (openai.ChatCompletionRequest, error) {
 		}
 	}
 	// OpenAI's reasoning models know only the new name of the limit, older servers only the old.
-	req.MaxTokens = p.maxOutput()
+	req.MaxTokens = p.maxOutput() //lint:ignore SA1019 see above: this is the name that older servers know
 	if err := openai.NewReasoningValidator().Validate(req); o.own || errors.Is(err, openai.ErrReasoningModelMaxTokensDeprecated) {
-		req.MaxTokens, req.MaxCompletionTokens = 0, p.maxOutput()
+		req.MaxTokens, req.MaxCompletionTokens = 0, p.maxOutput() //lint:ignore SA1019 it is taken back here
 	}
 	if err := openai.NewReasoningValidator().Validate(req); err != nil {
 		e := o.door.fault(KindBadRequest, "not sent")

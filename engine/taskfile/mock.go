@@ -136,7 +136,7 @@ func whenFields(response *strictyaml.Node) []strictyaml.Field {
 
 // isIdentifier reports whether Starlark reads name as one, and not as a keyword.
 func isIdentifier(name string) bool {
-	e, err := syntax.ParseExpr("name", name, 0)
+	e, err := new(syntax.FileOptions).ParseExpr("name", name, 0)
 	if err != nil {
 		return false
 	}

@@ -34,7 +34,7 @@ type Death struct {
 
 // Cause reads the wait status, and the worker's words only to tell apart deaths with Go's exit status 2.
 func (d Death) Cause(memory int64) Cause {
-	nearLimit := d.MaxRSS >= memory/4*3
+	nearLimit := d.MaxRSS >= mostOf(memory)
 	switch {
 	case d.Killed:
 		return CauseKilled
@@ -46,11 +46,15 @@ func (d Death) Cause(memory int64) Cause {
 		if nearLimit { // SIGKILL that is not ours: the kernel ran out of memory
 			return CauseMemory
 		}
-	case d.Signal == 0 && d.Code == 2:
+	case d.Signal == 0 && d.Code == exitRuntime:
 		return d.runtimeCause(nearLimit)
 	}
 	return CauseCrash
 }
+
+// mostOf is three quarters of the memory limit: from there on the collector works
+// harder, and a death is taken to be for want of memory.
+func mostOf(memory int64) int64 { return memory / 4 * 3 }
 
 // runtimeCause tells apart what the Go runtime ends with status 2.
 func (d Death) runtimeCause(nearLimit bool) Cause {

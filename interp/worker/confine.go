@@ -60,6 +60,6 @@ const maxStack = 64 << 20
 // kills the process, and the memory limit only makes the collector work harder below the real one.
 func boundRuntime(limits wire.Limits) error {
 	debug.SetMaxStack(maxStack)
-	debug.SetMemoryLimit(limits.Memory / 4 * 3)
+	debug.SetMemoryLimit(mostOf(limits.Memory))
 	return nil
 }

@@ -25,8 +25,9 @@ func Main() {
 	os.Exit(0)
 }
 
-// Exit statuses; 2 is that of a Go program that its runtime ended.
+// Exit statuses.
 const (
-	exitFailed = 3
-	exitCPU    = 4 // the processor time limit
+	exitRuntime = 2 // of a Go program that its runtime ended; not ours to choose
+	exitFailed  = 3
+	exitCPU     = 4 // the processor time limit
 )

@@ -104,7 +104,7 @@ func TestASystemWithoutNamespacesIsRemembered(t *testing.T) {
 	if err := p.start([]string{"/bin/true"}, theirs, []*syscall.SysProcAttr{refused}); err == nil || noNamespaces.Load() {
 		t.Fatalf("got %v, remembered %v", err, noNamespaces.Load())
 	}
-	if p, err = Spawn([]string{"/no/such/program"}); err == nil || noNamespaces.Load() {
+	if _, err = Spawn([]string{"/no/such/program"}); err == nil || noNamespaces.Load() {
 		t.Error("a program that is not there says nothing about namespaces")
 	}
 	noNamespaces.Store(true)
