@@ -20,23 +20,24 @@ type Approver interface {
 // A Question is what a person must see in order to answer. What is in it is
 // already redacted; what shows it must still escape it.
 type Question struct {
-	ID           string            `json:"id"` // of the approval
-	Call         string            `json:"call"`
-	Tool         string            `json:"tool"`
-	Server       string            `json:"server,omitempty"`
-	Args         []Arg             `json:"args"` // every argument, in the declared order
-	Capabilities []string          `json:"capabilities"`
-	Decision     policy.Decision   `json:"decision"` // why it asks
-	Gates        []policy.Decision `json:"gates"`    // every gate that asks
-	Paths        []policy.PathFact `json:"paths,omitempty"`
-	URLs         []policy.URLFact  `json:"urls,omitempty"`
-	Held         policy.Taint      `json:"held"`
-	Diff         string            `json:"diff,omitempty"`
-	Unknown      bool              `json:"unknown,omitempty"` // an earlier attempt began and its outcome is not known
-	Lease        string            `json:"lease,omitempty"`   // what a lease would cover; "" when none is offered
-	Digest       string            `json:"digest"`            // SHA-256 over all that a yes is bound to: arguments, files, diff, tool, policy, asking gates
-	Asked        time.Time         `json:"asked"`
-	Expires      time.Time         `json:"expires"`
+	ID           string               `json:"id"` // of the approval
+	Call         string               `json:"call"`
+	Tool         string               `json:"tool"`
+	Server       string               `json:"server,omitempty"`
+	Args         []Arg                `json:"args"` // every argument, in the declared order
+	Capabilities []string             `json:"capabilities"`
+	Decision     policy.Decision      `json:"decision"` // why it asks
+	Gates        []policy.Decision    `json:"gates"`    // every gate that asks
+	Paths        []policy.PathFact    `json:"paths,omitempty"`
+	URLs         []policy.URLFact     `json:"urls,omitempty"`
+	Held         policy.Taint         `json:"held"`
+	Unnamed      []policy.UnnamedLeaf `json:"unnamed,omitempty"` // destinations that nobody named, and what the user wrote nearest to each
+	Diff         string               `json:"diff,omitempty"`
+	Unknown      bool                 `json:"unknown,omitempty"` // an earlier attempt began and its outcome is not known
+	Lease        string               `json:"lease,omitempty"`   // what a lease would cover; "" when none is offered
+	Digest       string               `json:"digest"`            // SHA-256 over all that a yes is bound to: arguments, files, diff, tool, policy, asking gates
+	Asked        time.Time            `json:"asked"`
+	Expires      time.Time            `json:"expires"`
 }
 
 // An Arg is one argument of a question.

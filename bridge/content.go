@@ -51,6 +51,9 @@ func (d *Door) Observe(r interp.Result, failed error) Content {
 	if failed != nil {
 		add("error:", d.text(failed.Error()))
 	}
+	for _, w := range r.Warnings {
+		add("note:", d.text(w)) // the worker's words, which may quote what a block read
+	}
 	body := strings.Join(parts, "\n")
 	if body != "" && d.marks() {
 		body = d.run.Marker.Wrap(body, scan.Attr{Name: "calls", Value: strings.Join(d.origins(), " ")})

@@ -41,6 +41,7 @@ func (p *passage) question(ctx context.Context) (Question, error) {
 	if l, ok := p.offer(); ok {
 		q.Lease = describe(l)
 	}
+	q.Unnamed = p.unnamed()
 	var err error
 	q.Diff, err = p.preview(ctx)
 	q.Digest = p.digest(q)
@@ -87,6 +88,18 @@ func (p *passage) arg(name string) (Arg, error) {
 		}
 	}
 	return a, nil
+}
+
+// unnamed is what the destination rule objects to. A sensitive value stays out of
+// it.
+func (p *passage) unnamed() []policy.UnnamedLeaf {
+	leaves := p.req.Authority.Unnamed(p.req)
+	for i := range leaves {
+		l := &leaves[i]
+		l.Param, l.Value, l.Near = p.quote(l.Param), p.quote(l.Value), p.quote(l.Near)
+		l.Seen = nil // it stands with the argument
+	}
+	return leaves
 }
 
 // preview is what the call would change. A tool that cannot say is refused: a

@@ -130,11 +130,8 @@ func (r *run) block(code string) error {
 	if err != nil || r.ended != nil {
 		return err
 	}
-	if warning != "" {
-		res.Warnings = append(res.Warnings, warning)
-	}
 	content := door.Observe(res, failed)
-	s := &StepCompleted{Step: n, Error: errorKind(failed), Ran: true, Lost: lost, Observation: r.observation(content, res, n, denied, lost)}
+	s := &StepCompleted{Step: n, Error: errorKind(failed), Ran: true, Lost: lost, Observation: r.observation(content, warning, n, denied, lost)}
 	if content.String() != "" {
 		s.Seen = r.state.Held
 	}
@@ -302,14 +299,14 @@ func breach(err error) bool {
 
 // observation is what the model reads of a step: its content, what was refused
 // and by whom, and what is left.
-func (r *run) observation(c bridge.Content, res interp.Result, n, denied int, lost bool) string {
+func (r *run) observation(c bridge.Content, warning string, n, denied int, lost bool) string {
 	var b strings.Builder
 	b.WriteString(c.String())
 	if c.String() == "" {
 		b.WriteString("(the block printed nothing)")
 	}
-	for _, w := range res.Warnings {
-		b.WriteString("\nnote: " + w)
+	if warning != "" {
+		b.WriteString("\nnote: " + warning)
 	}
 	if lost {
 		b.WriteString("\nThe interpreter was stopped with this block: its variables are lost, those of earlier blocks are kept.")

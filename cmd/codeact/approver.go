@@ -186,6 +186,13 @@ func dialog(q bridge.Question) string {
 			say("      seen in %s", scan.Line(s, 400))
 		}
 	}
+	for _, u := range q.Unnamed {
+		text := fmt.Sprintf("nobody named %s = %s", scan.Line(u.Param, 100), scan.Line(u.Value, 400))
+		if u.Near != "" {
+			text += "; nearest to it you wrote " + scan.Line(u.Near, 200)
+		}
+		say("%s", text)
+	}
 	for _, f := range q.Paths {
 		say("path: %s → %s", scan.Line(f.Param, 100), scan.Line(f.Abs, 4096))
 	}

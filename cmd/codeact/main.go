@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"os/user"
 	"strings"
 	"syscall"
 
@@ -57,9 +59,14 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 
 // execute runs the command line and returns the exit code.
 func execute(ctx context.Context, sys *sys, args []string) int {
+	out := &stickyWriter{Writer: sys.stdout}
+	sys.stdout = out
 	root := newRoot(sys)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("the result could not be written: %w", out.err)
+	}
 	var code exitCode
 	if err != nil && !errors.As(err, &code) {
 		fmt.Fprintln(sys.stderr, sys.show(message(err)))
@@ -101,10 +108,36 @@ func atPlace(err error) bool {
 
 // system is the process's own surroundings.
 func system() *sys {
-	home, _ := os.UserHomeDir()
-	s := &sys{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, userHome: home}
+	s := &sys{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, userHome: userHome()}
 	s.outTTY = term.IsTerminal(int(os.Stdout.Fd()))
 	s.errTTY = term.IsTerminal(int(os.Stderr.Fd()))
 	s.inTTY = term.IsTerminal(int(os.Stdin.Fd()))
 	return s
+}
+
+// userHome is the user's own directory, which no workspace may hold: what HOME says,
+// or else what the system knows, so that an empty HOME turns no check off.
+func userHome() string {
+	if home, err := os.UserHomeDir(); err == nil && home != "" {
+		return home
+	}
+	if u, err := user.Current(); err == nil {
+		return u.HomeDir
+	}
+	return ""
+}
+
+// A stickyWriter remembers the first error, so that a result which could not be
+// written is no success.
+type stickyWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *stickyWriter) Write(b []byte) (int, error) {
+	n, err := w.Writer.Write(b)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }

@@ -116,7 +116,10 @@ func (f *runFlags) run(ctx context.Context, s *sys, path string) error {
 
 // refused reports a run that did not start. Whoever asked for a document gets one.
 func (f *runFlags) refused(ctx context.Context, s *sys, err error) error {
-	if !f.json || err == nil {
+	if err == nil {
+		err = errors.New("the run ended without a status")
+	}
+	if !f.json {
 		return err
 	}
 	return errors.Join(err, writeJSON(s, engine.Outcome{Status: engine.RefusedToStart, ExitCode: codeOf(ctx, err), Reason: s.show(message(err)),

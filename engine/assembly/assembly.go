@@ -99,6 +99,7 @@ type Run struct {
 	interp *interp.Interp
 	engine *engine.Engine
 	dir    string // the workspace
+	path   string // of the task file, absolute; "" for standard input
 }
 
 // Open reads the task file at path and assembles its run. An error that is about
@@ -117,6 +118,9 @@ func Open(path string, opt Options) (*Run, error) {
 	}
 	task.Default(home)
 	r := &Run{File: task, Home: home, opt: opt}
+	if err := r.locate(path); err != nil {
+		return nil, err
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -125,6 +129,24 @@ func Open(path string, opt Options) (*Run, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// locate makes paths absolute: what must not be changed has to be known by one
+// name.
+func (r *Run) locate(path string) (err error) {
+	r.opt.Policies = slices.Clone(r.opt.Policies)
+	for i, p := range r.opt.Policies {
+		if r.opt.Policies[i], err = filepath.Abs(p); err != nil {
+			return fmt.Errorf("%w: %w", ErrState, err)
+		}
+	}
+	if path == "-" {
+		return nil
+	}
+	if r.path, err = filepath.Abs(path); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return nil
 }
 
 // assemble builds the parts, from the rules outwards.
@@ -156,6 +178,9 @@ func (r *Run) assemble() (err error) {
 	// One run needs one worker; a spare one would double its memory.
 	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement(), NoSpare: true})
 	if err != nil {
+		return err
+	}
+	if err := r.look(); err != nil {
 		return err
 	}
 	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space,

@@ -140,27 +140,44 @@ func (r *Run) protected() []string {
 		list = append(list, r.opt.Home)
 	}
 	if r.File.Path != "-" {
-		if abs, err := filepath.Abs(r.File.Path); err == nil {
-			list = append(list, abs)
-		}
+		list = append(list, r.path)
 	}
 	for _, f := range r.File.Files {
 		list = append(list, filepath.Join(r.File.Dir, filepath.FromSlash(f.Path)))
+	}
+	for _, f := range r.Home.Files {
+		list = append(list, filepath.Join(r.opt.Home, filepath.FromSlash(f.Path)))
 	}
 	return append(list, r.opt.Policies...)
 }
 
 // space opens the files of a run, with a spill directory of its own.
 func (r *Run) space(runID string) (*workspace.Space, error) {
+	cfg := r.files(runID)
+	s, _, err := workspace.Open(cfg)
+	return s, err
+}
+
+// files is what a run may see and change.
+func (r *Run) files(runID string) workspace.Config {
 	w := r.File.Workspace
 	cfg := workspace.Config{Dir: r.dir, Writable: w.Writable, ReadDeny: w.ReadDeny, Untrusted: w.Untrusted, Protected: r.protected(),
 		SpillDir: filepath.Join(r.opt.Home, "spill", runID)}
 	for _, x := range w.Read {
 		cfg.Read = append(cfg.Read, workspace.Extra{Name: x.As, Path: x.Path})
 	}
-	s, warnings, err := workspace.Open(cfg)
+	return cfg
+}
+
+// look opens the files once before anything is done, so that what is wrong with
+// them, and what is missing, is said at the start.
+func (r *Run) look() error {
+	s, warnings, err := workspace.Open(r.files("look"))
+	if err != nil {
+		return err
+	}
 	r.Warnings = append(r.Warnings, warnings...)
-	return s, err
+	return s.Close()
 }
 
 // model builds who writes the code: the caller's choice, else the task's.
@@ -177,7 +194,10 @@ func (r *Run) model() (models.Model, error) {
 		name, base, _ := strings.Cut(name, "@")
 		m = taskfile.Model{Provider: provider, Name: name, BaseURL: base}
 		if provider == r.File.Model.Provider {
-			m.APIKeyEnv, m.Prices = r.File.Model.APIKeyEnv, r.File.Model.Prices
+			m.Prices = r.File.Model.Prices
+			if r.trusted() {
+				m.APIKeyEnv = r.File.Model.APIKeyEnv
+			}
 		}
 	}
 	switch m.Provider {
@@ -199,7 +219,7 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	}
 	own := models.DefaultKeyEnv(m.Provider, m.BaseURL)
 	variable := cmp.Or(m.APIKeyEnv, own)
-	if variable != own && r.opt.Model == "" && !r.trusted() {
+	if variable != own && !r.trusted() {
 		return nil, fmt.Errorf("%w: %s sends the value of the variable %s to %s, which only a trusted task may choose; to trust it, give --trust %s",
 			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())
 	}
