@@ -49,7 +49,7 @@ var arrows = map[string][]string{
 	},
 	"engine/taskfile/strictyaml": {},
 	"engine/assembly": {
-		"policy", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
+		"policy", "leases", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
 		"engine", "engine/models", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
 	},
 
@@ -73,7 +73,7 @@ var exits = map[string]map[string]string{
 	"engine/models":              {"net": "tells loopback from the rest", "net/http": "asks models"},
 	"engine/store":               {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
 	"engine/taskfile":            {"os": "task files and what they name"},
-	"engine/assembly":            {"os": "policies, secrets and the list of trusted tasks"},
+	"engine/assembly":            {"os": "policies, secrets and the list of trusted tasks", "syscall": "who owns the home"},
 	"cmd/codeact": {
 		"os": "the program's own surroundings", "os/signal": "interrupts", "os/user": "who runs it", "syscall": "names of signals",
 		"golang.org/x/sys/unix": "drops keys typed before a question",

@@ -108,9 +108,10 @@ type (
 		Step        int          `json:"step"`
 		Observation string       `json:"observation"`
 		Seen        policy.Taint `json:"seen"`
-		Error       string       `json:"error,omitempty"` // kind of the block's error
-		Lost        bool         `json:"lost,omitempty"`  // the block's variables are gone: it is not run again
-		Ran         bool         `json:"ran,omitempty"`   // the block ran
+		Error       string       `json:"error,omitempty"`  // kind of the block's error
+		Detail      string       `json:"detail,omitempty"` // its text, for a person; it may quote what the block read
+		Lost        bool         `json:"lost,omitempty"`   // the block's variables are gone: it is not run again
+		Ran         bool         `json:"ran,omitempty"`    // the block ran
 	}
 	// LessonProposed is what the run would pass on. Nothing is learned from it yet.
 	LessonProposed struct {

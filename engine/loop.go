@@ -131,7 +131,7 @@ func (r *run) block(code string) error {
 		return err
 	}
 	content := door.Observe(res, failed)
-	s := &StepCompleted{Step: n, Error: errorKind(failed), Ran: true, Lost: lost, Observation: r.observation(content, warning, n, denied, lost)}
+	s := &StepCompleted{Step: n, Error: errorKind(failed), Detail: r.detail(failed), Ran: true, Lost: lost, Observation: r.observation(content, warning, n, denied, lost)}
 	if content.String() != "" {
 		s.Seen = r.state.Held
 	}
@@ -149,6 +149,15 @@ func (r *run) execute(code string, door *bridge.Door) (interp.Result, error) {
 		r.lineage.Failed()
 	}
 	return res, err
+}
+
+// detail is a block's error as a person reads it.
+func (r *run) detail(failed error) string {
+	if failed == nil {
+		return ""
+	}
+	text, _ := r.e.cfg.Bridge.Clean(failed.Error()).(string)
+	return text
 }
 
 func (r *run) observed(s *StepCompleted) error { return r.add(s, false) }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -46,6 +47,9 @@ var errBuried = errors.New("invalid JSON: other text stands before the verdict; 
 func parse(event string, out []byte) (answer, error) {
 	out = bytes.TrimSpace(bytes.TrimPrefix(out, []byte("\ufeff")))
 	if !bytes.HasPrefix(out, []byte("{")) {
+		if bytes.HasPrefix(out, []byte("[")) && json.Valid(out) {
+			return answer{}, errors.New("invalid JSON: a list is no verdict; print an object")
+		}
 		if buried(out) {
 			return answer{}, errBuried
 		}
@@ -73,6 +77,25 @@ func buried(out []byte) bool {
 	return false
 }
 
+// The keys that a verdict may have, those of Claude Code's that say nothing here too. Another one is a misspelt verdict: it must
+// not count for nothing.
+var (
+	topKeys = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "additionalContext", "decision", "reason",
+		"hookSpecificOutput"}
+	specificKeys = []string{"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext",
+		"updatedToolOutput", "updatedMCPToolOutput"}
+)
+
+// unknown is the first key of m that is none of these, in order.
+func unknown(m map[string]any, keys []string) error {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(keys, k) {
+			return fmt.Errorf("invalid JSON: unknown key %q: want some of %s", k, strings.Join(keys, ", "))
+		}
+	}
+	return nil
+}
+
 // fields reads members of an object and keeps the first that has a wrong type.
 type fields struct {
 	m   map[string]any
@@ -92,7 +115,7 @@ func field[T any](f *fields, name string) (v T, ok bool) {
 
 func read(event string, top map[string]any) (a answer, err error) {
 	a.decision = None
-	f := &fields{m: top}
+	f := &fields{m: top, err: unknown(top, topKeys)}
 	a.judge(f, "decision", "reason")
 	if goOn, ok := field[bool](f, "continue"); ok && !goOn {
 		a.decision = Stop
@@ -101,7 +124,7 @@ func read(event string, top map[string]any) (a answer, err error) {
 		}
 	}
 	specific, _ := field[map[string]any](f, "hookSpecificOutput")
-	g := &fields{m: specific}
+	g := &fields{m: specific, err: unknown(specific, specificKeys)}
 	if name, ok := field[string](g, "hookEventName"); ok && name != event {
 		return a, fmt.Errorf("invalid JSON: hookEventName is %q, the event is %s", name, event)
 	}

@@ -139,7 +139,8 @@ type keyed struct {
 	keys  []string
 }
 
-var ruleIndex = sync.OnceValue(func() (k keyed) {
+var ruleIndex = sync.OnceValue(func() *keyed {
+	k := new(keyed)
 	for i, r := range rules {
 		for _, key := range r.keys {
 			k.keys, k.owner = append(k.keys, key), append(k.owner, i)

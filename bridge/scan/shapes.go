@@ -107,7 +107,8 @@ func compileShapes(list []shape) []shape {
 	return list
 }
 
-var shapeIndex = sync.OnceValue(func() (k keyed) {
+var shapeIndex = sync.OnceValue(func() *keyed {
+	k := new(keyed)
 	for i, sh := range shapes {
 		for _, key := range sh.keys {
 			k.keys, k.owner = append(k.keys, key), append(k.owner, i)

@@ -62,6 +62,8 @@ func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answe
 		a.Yes = true
 	case word == "lease" && q.Lease != "":
 		a.Yes, a.Scope = true, bridge.ForLease
+	default:
+		fmt.Fprintln(p.sys.stderr, "Denied.")
 	}
 	return a, nil
 }

@@ -80,7 +80,8 @@ func checkHome(_ context.Context, s *sys) finding {
 	if err == nil {
 		var f *os.File
 		if f, err = os.CreateTemp(home, ".doctor-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
+			_, err = f.Write(make([]byte, 4096)) // a full disk takes an empty file
+			err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name()))
 		}
 	}
 	if err == nil {
@@ -107,9 +108,13 @@ func checkConfig(_ context.Context, s *sys) finding {
 
 // checkTraces appends to a trace of its own and verifies it.
 func checkTraces(_ context.Context, s *sys) finding {
-	dir, err := os.MkdirTemp("", "codeact-doctor-")
+	home, err := s.home()
 	if err != nil {
 		return found("trace", "", err, "")
+	}
+	dir, err := os.MkdirTemp(home, ".doctor-*") // where the traces are, so that it is their disk that is tried
+	if err != nil {
+		return found("trace", "", err, "make room for the home and let it be written, or set CODEACT_HOME to another directory")
 	}
 	defer os.RemoveAll(dir)
 	st, err := store.Open(filepath.Join(dir, "traces"))

@@ -109,6 +109,7 @@ func atPlace(err error) bool {
 // system is the process's own surroundings.
 func system() *sys {
 	s := &sys{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, userHome: userHome()}
+	s.ownHome, _ = os.UserHomeDir() // without one CODEACT_HOME must be set
 	s.outTTY = term.IsTerminal(int(os.Stdout.Fd()))
 	s.errTTY = term.IsTerminal(int(os.Stderr.Fd()))
 	s.inTTY = term.IsTerminal(int(os.Stdin.Fd()))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -120,7 +121,7 @@ func (p *progress) event(e engine.Event) {
 	case *engine.StepCompleted:
 		p.unfold()
 		if e.Error != "" {
-			p.line("  %s", p.paint(yellow, "the block failed: "+scan.Line(e.Error, 200)))
+			p.line("  %s", p.paint(yellow, "the block failed: "+scan.Line(cmp.Or(e.Detail, e.Observation, e.Error), 400)))
 		}
 	case *engine.LessonProposed:
 		p.unfold()
@@ -162,7 +163,7 @@ func (p *progress) decided(e *engine.CallDecided) {
 
 func (p *progress) completed(e *engine.CallCompleted) {
 	p.calls++
-	what := called(e.Tool, p.args[e.Call]) + " " + size(e.Bytes)
+	what := called(e.Tool, p.args[e.Call]) + " → " + size(e.Bytes)
 	delete(p.args, e.Call)
 	if !e.Taint.Clean() {
 		what += " [" + e.Taint.String() + "]"

@@ -19,7 +19,8 @@ type sys struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
-	userHome       string
+	userHome       string // which no workspace may hold
+	ownHome        string // from the environment, for ~/.codeact; "" without one
 
 	inTTY, outTTY, errTTY bool
 
@@ -31,13 +32,13 @@ func (s *sys) show(text string) string { return scan.Visible(text) }
 
 // home is codeact's own directory: $CODEACT_HOME, else ~/.codeact.
 func (s *sys) home() (string, error) {
-	home := filepath.Join(s.userHome, ".codeact")
+	home := filepath.Join(s.ownHome, ".codeact")
 	if h, ok := s.env("CODEACT_HOME"); ok && h != "" {
 		var err error
 		if home, err = filepath.Abs(h); err != nil {
 			return "", err
 		}
-	} else if s.userHome == "" {
+	} else if s.ownHome == "" {
 		return "", errors.New("there is no home directory: set CODEACT_HOME to a directory of your own")
 	}
 	if info, err := os.Stat(home); err == nil && !info.IsDir() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/engine/store"
+	"github.com/codeact-dev/codeact/policy"
 )
 
 // metadata are the keys of each event that say what happened and hold nothing that
@@ -17,7 +18,6 @@ import (
 // is new and was not thought of stays hidden without --content.
 var metadata = map[string][]string{
 	"run.started":        {"task", "mode", "principal", "model", "sandbox", "loosened", "task_digest", "policy", "versions"},
-	"run.resumed":        {"mode", "principal", "versions"},
 	"step.started":       {"step"},
 	"model.completed":    {"step", "usage"},
 	"code.proposed":      {"step"},
@@ -60,6 +60,9 @@ func summary(l store.Line, content bool) (string, error) {
 		if k == "tool" && !toolName.MatchString(v) {
 			v = "(not a tool's name)"
 		}
+		if k == "held" || k == "taint" {
+			v = labels(fields[k])
+		}
 		v = strings.ReplaceAll(v, l.RunID+"/", "")
 		if !slices.Contains(empty, v) || k == "yes" {
 			b.WriteString(" " + k + "=" + scan.Line(v, 200))
@@ -75,6 +78,16 @@ func summary(l store.Line, content bool) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// labels names what a taint holds. The calls that brought it in stand with the
+// content.
+func labels(raw json.RawMessage) string {
+	var t policy.Taint
+	if json.Unmarshal(raw, &t) != nil || t.Clean() {
+		return ""
+	}
+	return t.String()
 }
 
 // empty are the values that say nothing.

@@ -116,6 +116,9 @@ func Open(path string, opt Options) (*Run, error) {
 	if err := strictyaml.Join(err, homeErr); err != nil {
 		return nil, err
 	}
+	if err := ownHome(opt.Home); err != nil {
+		return nil, err
+	}
 	task.Default(home)
 	r := &Run{File: task, Home: home, opt: opt}
 	if err := r.locate(path); err != nil {
@@ -165,6 +168,11 @@ func (r *Run) assemble() (err error) {
 	}
 	if r.Bridge, err = r.bridge(); err != nil || r.opt.Look {
 		return err
+	}
+	for _, w := range r.Policy.Check(r.Bridge.Tools()) {
+		if w.Idle {
+			r.Warnings = append(r.Warnings, w.String())
+		}
 	}
 	if r.Model, err = r.model(); err != nil {
 		return err

@@ -147,6 +147,25 @@ func Trust(home, digest, name string) (changed bool, err error) {
 	return err == nil, errors.Join(err, f.Close())
 }
 
+// ownHome refuses a home in which somebody else could put permits, trusted digests
+// or keys. One that does not exist yet is made by whoever writes to it first.
+func ownHome(home string) error {
+	for _, name := range []string{"", "config.yaml", trustFile} {
+		path := filepath.Join(home, name)
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return fmt.Errorf("%w: %w", ErrState, err)
+		case info.Mode().Perm()&0o022 != 0:
+			return fmt.Errorf("%w: others may write %s: chmod go-w it", ErrPrecondition, path)
+		case !mine(info):
+			return fmt.Errorf("%w: %s belongs to another user, who could permit anything: chown it, or set CODEACT_HOME to a directory of your own", ErrPrecondition, path)
+		}
+	}
+	return nil
+}
+
 // workspaceDir is the directory of the run, which must hold nothing of the home.
 func (r *Run) workspaceDir() (string, error) {
 	dir := r.File.Workspace.Dir

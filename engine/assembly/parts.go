@@ -223,7 +223,21 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 		return nil, fmt.Errorf("%w: %s sends the value of the variable %s to %s, which only a trusted task may choose; to trust it, give --trust %s",
 			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())
 	}
-	cfg.Key, _ = r.env(variable)
+	// What a run reads goes to its model. Whose server that is must be the person's
+	// choice: a provider's own, one that he typed, or one of a task that he trusts.
+	// A server on this machine is let, without a key.
+	if chosen := m.BaseURL == "" || r.opt.Model != "" || r.trusted(); !chosen {
+		switch local := models.KeyOptional(cfg) && models.Local(cfg); {
+		case local:
+			variable = ""
+		case own == "":
+			return nil, fmt.Errorf("%w: %s sends all that the run reads to %s, which only a trusted task may choose; to trust it, give --trust %s",
+				ErrPrecondition, r.File.Path, m.BaseURL, r.File.Digest())
+		}
+	}
+	if variable != "" {
+		cfg.Key, _ = r.env(variable)
+	}
 	if cfg.Key == "" && !models.KeyOptional(cfg) {
 		if variable == "" && r.opt.Model != "" {
 			return nil, fmt.Errorf("model %q: no variable is known to hold the key of this server: name it in the task's model, with apiKeyEnv", r.opt.Model)

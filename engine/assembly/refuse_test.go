@@ -91,7 +91,7 @@ func TestWhatKeepsARunFromStarting(t *testing.T) {
 		{"modes that are none", head + ws + final, nil, func(o *assembly.Options) { o.Mode, o.OnAsk = "yolo", "yes" }, usage, []string{`mode "yolo"`, `on-ask "yes"`}},
 		{"nobody to be interactive with", head + ws + final, nil, func(o *assembly.Options) { o.Mode = "interactive" }, usage, []string{"needs a terminal"}},
 		{"a cost that cannot be known", head + ws + live + "limits: {costUsd: 1}\n", nil, env("ANTHROPIC_API_KEY"), usage, []string{"limits.costUsd", "model.prices"}},
-		{"a server whose key nobody knows", head + ws + "model: {provider: openai-compatible, name: m, baseUrl: 'https://models.test/v1'}\n", nil, nil, usage, []string{"model.apiKeyEnv"}},
+		{"a server whose key nobody knows", head + ws + "model: {provider: openai-compatible, name: m, baseUrl: 'https://models.test/v1'}\n", nil, nil, assembly.ErrPrecondition, []string{"models.test", "only a trusted task may choose", "--trust sha256:"}},
 		{"a pattern that is none", head + ws + final + "redact: {patterns: ['(']}\n", nil, nil, usage, []string{"("}},
 
 		{"a model without its key", head + ws + live, nil, nil, assembly.ErrCredential, []string{"set the environment variable ANTHROPIC_API_KEY"}},

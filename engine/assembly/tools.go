@@ -11,7 +11,9 @@ import (
 	"github.com/codeact-dev/codeact/bridge/tools"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules"
 )
 
 // tools is what the task grants: built-in tools, then mock tools, each with the
@@ -36,6 +38,7 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 		}
 		override(&ts[i], o)
 	}
+	faults = append(faults, r.leases(ts)...)
 	for i := range ts {
 		ts[i].Sensitive = append(ts[i].Sensitive, redacted(ts[i].Sensitive, f.Redact.Params)...)
 	}
@@ -43,6 +46,28 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 		ts = slices.DeleteFunc(ts, func(t bridge.Tool) bool { return t.Tier != policy.Free })
 	}
 	return ts, strictyaml.Join(faults...)
+}
+
+// leases says what is wrong with the task's leases: one that names no tool of the
+// task, and a condition that does not compile.
+func (r *Run) leases(ts []bridge.Tool) (faults []error) {
+	var names []string
+	for _, t := range ts {
+		names = append(names, t.Name)
+	}
+	for i, l := range r.File.Leases {
+		if !slices.ContainsFunc(names, (leases.Lease{Tool: l.Tool}).Names) {
+			faults = append(faults, r.File.Fault(fmt.Sprintf("$.leases[%d].tool", i), "%q names none of the task's tools, which are %s%s",
+				l.Tool, strings.Join(names, ", "), strictyaml.DidYouMean(l.Tool, names)))
+		}
+		if l.When == "" {
+			continue
+		}
+		if _, err := rules.CompileExpr(l.When, "when"); err != nil {
+			faults = append(faults, r.File.Fault(fmt.Sprintf("$.leases[%d].when", i), "%v", err))
+		}
+	}
+	return faults
 }
 
 // redacted writes the task's redact.params as sensitive names: a plain one is a

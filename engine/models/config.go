@@ -181,6 +181,12 @@ func KeyOptional(cfg Config) bool {
 	return err == nil && (u.Scheme == "http" || isLoopback(u))
 }
 
+// Local reports whether the server of cfg is on this machine.
+func Local(cfg Config) bool {
+	u, err := url.Parse(cfg.BaseURL)
+	return err == nil && isLoopback(u)
+}
+
 func isLoopback(u *url.URL) bool {
 	host := u.Hostname()
 	ip := net.ParseIP(host)

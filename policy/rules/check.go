@@ -19,6 +19,10 @@ type Warning struct {
 	Line   int    `json:"line,omitempty"`
 	Policy string `json:"policy,omitempty"`
 	Text   string `json:"text"`
+
+	// Idle says that the rule can never fire: the run has one control less than
+	// its author thinks.
+	Idle bool `json:"idle,omitempty"`
 }
 
 func (w Warning) String() string {
@@ -90,7 +94,15 @@ type linter struct {
 }
 
 func (l *linter) warn(line int, format string, args ...any) {
-	w := Warning{File: l.rule.src.name, Line: line, Policy: l.rule.name, Text: fmt.Sprintf(format, args...)}
+	l.add(Warning{File: l.rule.src.name, Line: line, Policy: l.rule.name, Text: fmt.Sprintf(format, args...)})
+}
+
+// idle warns about what can never fire.
+func (l *linter) idle(line int, format string, args ...any) {
+	l.add(Warning{File: l.rule.src.name, Line: line, Policy: l.rule.name, Text: fmt.Sprintf(format, args...), Idle: true})
+}
+
+func (l *linter) add(w Warning) {
 	if !slices.Contains(l.warnings, w) {
 		l.warnings = append(l.warnings, w)
 	}
@@ -107,16 +119,16 @@ func (l *linter) trap(e ast.Expr, format string, args ...any) {
 func (l *linter) fires(tools []policy.ToolView) {
 	matches := func(t policy.ToolView) bool { return l.rule.match.mismatch(&t) == "" }
 	if len(tools) > 0 && !slices.ContainsFunc(tools, matches) {
-		l.warn(l.rule.line, "this rule can never fire: it is about none of the tools of this task")
+		l.idle(l.rule.line, "this rule can never fire: it is about none of the tools of this task")
 	}
 	for _, c := range l.rule.conditions {
 		if isLiteral(c.ast, types.False) {
-			l.warn(c.line(), "this rule can never fire: condition %q is always false", c.name)
+			l.idle(c.line(), "this rule can never fire: condition %q is always false", c.name)
 		}
 	}
 	for _, v := range l.rule.validations {
 		if isLiteral(v.ast, types.True) {
-			l.warn(v.line(), "%s can never fire: it is always true", v.label)
+			l.idle(v.line(), "%s can never fire: it is always true", v.label)
 		}
 	}
 }
