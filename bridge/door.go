@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/codeact-dev/codeact/bridge/egress"
 	"github.com/codeact-dev/codeact/bridge/plain"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
@@ -213,9 +214,21 @@ func (p *passage) perform(ctx context.Context) error {
 	p.outcome = Outcome{Call: p.id, Tool: p.tool.Name, Value: p.out.Value, Failed: failed, Wrote: p.permit.wrote,
 		External: !p.out.Local || p.permit.network, Millis: time.Since(start).Milliseconds()}
 	if p.failure != nil {
-		p.outcome.Value = nil
+		p.outcome.Value, p.outcome.Refused = nil, refusedBy(p.failure)
 	}
 	return nil
+}
+
+// refusedBy names the guard that refused, where a tool's failure is a refusal: a
+// run must not look as if nothing had been.
+func refusedBy(err error) string {
+	switch {
+	case errors.Is(err, egress.ErrRefused):
+		return "egress"
+	case errors.Is(err, workspace.ErrReadOnly), errors.Is(err, workspace.ErrDenied), errors.Is(err, workspace.ErrOutside):
+		return "workspace"
+	}
+	return ""
 }
 
 // act runs the tool: its second line is the one that touches the world. A tool

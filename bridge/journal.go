@@ -110,9 +110,10 @@ type Outcome struct {
 	Findings  []scan.Finding `json:"findings,omitempty"`
 	Injection *Suspicion     `json:"injection,omitempty"`
 	Wrote     []Written      `json:"wrote,omitempty"`
-	Hidden    string         `json:"hidden,omitempty"` // why a hook or a scan hid the value
-	Stop      string         `json:"stop,omitempty"`   // why a hook ends the run with this call
-	Notes     []string       `json:"notes,omitempty"`  // of hooks that saw the result
+	Hidden    string         `json:"hidden,omitempty"`  // why a hook or a scan hid the value
+	Refused   string         `json:"refused,omitempty"` // who refused while the tool ran: egress or workspace
+	Stop      string         `json:"stop,omitempty"`    // why a hook ends the run with this call
+	Notes     []string       `json:"notes,omitempty"`   // of hooks that saw the result
 	Millis    int64          `json:"ms"`
 }
 

@@ -33,6 +33,9 @@ type Schema struct {
 // the order of positional arguments. A parameter that the schema does not name is
 // refused, unless "additionalProperties" says otherwise.
 func ParseSchema(text []byte) (Schema, error) {
+	if err := CheckSchema(text); err != nil {
+		return Schema{}, fmt.Errorf("bridge: schema: %w", err)
+	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(text, &js); err != nil {
 		return Schema{}, fmt.Errorf("bridge: schema: %w", err)
@@ -80,6 +83,47 @@ func (s *Schema) setDefault(name string, text json.RawMessage) error {
 		s.defaults = make(map[string]any)
 	}
 	s.defaults[name] = v
+	return nil
+}
+
+// types are the types that JSON Schema knows.
+var types = []string{"object", "array", "string", "integer", "number", "boolean", "null"}
+
+// CheckSchema refuses what the validator would accept and fail on when it is used:
+// types that do not exist, and references, by which a schema can lead back to
+// itself without end.
+func CheckSchema(text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	return checkSchema(v, "$")
+}
+
+func checkSchema(v any, at string) error {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			if err := checkSchema(e, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			switch {
+			case k == "const" || k == "enum" || k == "default" || k == "examples":
+				continue // values, not schemas
+			case k == "$ref" || k == "$dynamicRef" || k == "$recursiveRef":
+				return fmt.Errorf("%s: %s is not supported, since a reference can lead back to itself: write the schema out", at, k)
+			}
+			if name, ok := v[k].(string); ok && k == "type" && !slices.Contains(types, name) {
+				return fmt.Errorf("%s: there is no type %q: want one of %s", at, name, strings.Join(types, ", "))
+			}
+			if err := checkSchema(v[k], at+"."+k); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -109,6 +109,9 @@ func (c *Conversation) apply(e Event) error {
 		s := c.step()
 		s.observation, s.ran, s.lost = bridge.Recorded(e.Observation), e.Ran, e.Lost
 		c.state.Seen = c.state.Seen.Join(e.Seen)
+		if e.Error == secretInBlock {
+			c.deny(fmt.Sprintf("%s/%d", c.id, e.Step), "(block)", policy.Decision{Gate: "secrets", Reason: e.Observation}, nil)
+		}
 	case *LessonProposed:
 		c.lessons = append(c.lessons, LessonReport{ID: e.ID, State: "proposed"})
 	case *RunPaused:
@@ -174,6 +177,10 @@ func (c *Conversation) carry(call, position string, t policy.Taint) {
 	}
 	c.state.Brought[at] = c.state.Brought[at].Join(t)
 }
+
+// secretInBlock is the kind of error of a block that was refused for a secret in
+// it.
+const secretInBlock = "secret_in_block"
 
 // deny lists a refusal. Sends that the interlock blocked are counted once each,
 // whatever the other gates said.
@@ -246,6 +253,12 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 		c.failing, c.failures = "", 0
 	} else {
 		c.failed(o.Tool, r.ArgHash)
+	}
+	switch {
+	case o.Refused != "":
+		c.deny(o.Call, o.Tool, policy.Decision{Gate: o.Refused, Reason: o.Failed}, nil)
+	case o.Hidden != "":
+		c.deny(o.Call, o.Tool, policy.Decision{Gate: "output", Reason: o.Hidden}, nil)
 	}
 	for _, w := range o.Wrote {
 		if w.Untrusted {

@@ -98,7 +98,7 @@ func (r *run) nudge() error {
 func (r *run) block(code string) error {
 	n := len(r.steps)
 	if err := r.e.cfg.Bridge.CheckBlock(code); err != nil {
-		return r.observed(&StepCompleted{Step: n, Observation: err.Error(), Error: "secret_in_block"})
+		return r.observed(&StepCompleted{Step: n, Observation: err.Error(), Error: secretInBlock})
 	}
 	flight := r.lineage.Read(n, code)
 	if err := r.add(&CodeProposed{Step: n, Code: code, Tools: flight.Tools}, false); err != nil {

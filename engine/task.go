@@ -8,6 +8,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/rules"
@@ -99,6 +100,9 @@ type OutputSpec struct {
 func (o OutputSpec) compiled() (*jsonschema.Resolved, error) {
 	if o.Schema == "" {
 		return nil, nil
+	}
+	if err := bridge.CheckSchema([]byte(o.Schema)); err != nil {
+		return nil, fmt.Errorf("engine: output schema: %w", err)
 	}
 	var s jsonschema.Schema
 	if err := s.UnmarshalJSON([]byte(o.Schema)); err != nil {

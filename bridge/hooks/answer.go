@@ -47,8 +47,8 @@ var errBuried = errors.New("invalid JSON: other text stands before the verdict; 
 func parse(event string, out []byte) (answer, error) {
 	out = bytes.TrimSpace(bytes.TrimPrefix(out, []byte("\ufeff")))
 	if !bytes.HasPrefix(out, []byte("{")) {
-		if bytes.HasPrefix(out, []byte("[")) && json.Valid(out) {
-			return answer{}, errors.New("invalid JSON: a list is no verdict; print an object")
+		if len(out) > 0 && (out[0] == '[' || out[0] == '"') && json.Valid(out) {
+			return answer{}, errors.New("invalid JSON: a list or a text is no verdict; print an object")
 		}
 		if buried(out) {
 			return answer{}, errBuried

@@ -15,6 +15,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -298,24 +299,44 @@ func (r *Run) approver() bridge.Approver {
 // his, not the model's, and it stays inside the workspace. A later run that reads
 // it reads what this one held.
 func (r *Run) writeOutput(o engine.Outcome) error {
-	path, data := r.File.Output.File, append(slices.Clone(o.Output), '\n')
+	data := append(slices.Clone(o.Output), '\n')
 	if o.Taint.Untrusted {
 		sum := sha256.Sum256(data)
 		if err := r.Store.MarkUntrusted(hex.EncodeToString(sum[:])); err != nil {
 			return fmt.Errorf("assembly: output.file: %w", err)
 		}
 	}
-	s, _, err := workspace.Open(workspace.Config{Dir: r.dir, Writable: []string{path}, Protected: r.protected()})
+	s, t, err := r.outputTarget()
 	if err != nil {
-		return fmt.Errorf("assembly: output.file: %w", err)
+		return err
 	}
 	defer s.Close()
-	t, err := s.Resolve(path)
-	if err == nil {
-		err = s.WriteFile(t, data, workspace.Replace)
-	}
-	if err != nil {
+	if err := s.WriteFile(t, data, workspace.Replace); err != nil {
 		return fmt.Errorf("assembly: output.file: %w", err)
 	}
 	return nil
+}
+
+// outputTarget is the file of the output, and the space to write it in. It is asked
+// for at the start too, so that a run does not end with a result that has no place.
+func (r *Run) outputTarget() (*workspace.Space, workspace.Target, error) {
+	path := r.File.Output.File
+	hidden := func(part string) bool { return strings.HasPrefix(part, ".") && part != "." && part != ".." }
+	if slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), hidden) && !r.trusted() {
+		return nil, workspace.Target{}, fmt.Errorf("%w: output.file %s is a hidden file, where only a trusted task may write; to trust it, give --trust %s",
+			ErrPrecondition, path, r.File.Digest())
+	}
+	s, _, err := workspace.Open(workspace.Config{Dir: r.dir, Writable: []string{path}, Protected: r.protected()})
+	if err != nil {
+		return nil, workspace.Target{}, r.File.Fault("$.output.file", "%v", err)
+	}
+	t, err := s.Resolve(path)
+	if err == nil && !t.Writable {
+		err = errors.New("it may not be written: it is a file of this run, or lies outside the workspace")
+	}
+	if err != nil {
+		s.Close()
+		return nil, workspace.Target{}, r.File.Fault("$.output.file", "%v", err)
+	}
+	return s, t, nil
 }

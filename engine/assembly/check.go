@@ -92,6 +92,9 @@ func (r *Run) vouch() error {
 			texts = append(texts, "--sandbox best-effort needs `permit: [sandbox.optional]` in "+filepath.Join(r.opt.Home, "config.yaml"))
 		}
 	}
+	if d := r.File.Trace.Dir; d != "" && !within(d, r.opt.Home) && !r.trusted() {
+		texts = append(texts, fmt.Sprintf("trace.dir %s lies outside the home, where only a trusted task may write; to trust it, give --trust %s", d, r.File.Digest()))
+	}
 	if r.opt.Trust != "" && r.opt.Trust != r.File.Digest() {
 		texts = append(texts, fmt.Sprintf("the digest given to --trust is not this task's: it is %s now; look at what changed before you trust it", r.File.Digest()))
 	}

@@ -38,7 +38,7 @@ func TestAHomeThatOthersMayWriteIsRefused(t *testing.T) {
 			if err := spoil(home); err != nil {
 				t.Fatal(err)
 			}
-			if _, err = assembly.Open(task, opt); err == nil || !strings.Contains(err.Error(), "others may write") {
+			if _, err = assembly.Open(task, opt); err == nil || !strings.Contains(err.Error(), "may write") {
 				t.Errorf("opened with %v", err)
 			}
 		})

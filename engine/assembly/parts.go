@@ -177,6 +177,13 @@ func (r *Run) look() error {
 		return err
 	}
 	r.Warnings = append(r.Warnings, warnings...)
+	if r.File.Output.File != "" {
+		out, _, err := r.outputTarget()
+		if err != nil {
+			return errors.Join(err, s.Close())
+		}
+		defer out.Close()
+	}
 	return s.Close()
 }
 
@@ -219,21 +226,12 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	}
 	own := models.DefaultKeyEnv(m.Provider, m.BaseURL)
 	variable := cmp.Or(m.APIKeyEnv, own)
-	if variable != own && !r.trusted() {
-		return nil, fmt.Errorf("%w: %s sends the value of the variable %s to %s, which only a trusted task may choose; to trust it, give --trust %s",
+	// What a run reads goes to its model, with a key. Whose server that is must be the
+	// person's choice: a provider's own, one that he typed, one of a task that he
+	// trusts, or one on this machine.
+	if r.opt.Model == "" && m.BaseURL != "" && !models.Local(cfg) && !r.trusted() && (variable != own || own == "") {
+		return nil, fmt.Errorf("%w: %s sends all that the run reads, and the variable %q, to %s, which only a trusted task may choose; to trust it, give --trust %s",
 			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())
-	}
-	// What a run reads goes to its model. Whose server that is must be the person's
-	// choice: a provider's own, one that he typed, or one of a task that he trusts.
-	// A server on this machine is let, without a key.
-	if chosen := m.BaseURL == "" || r.opt.Model != "" || r.trusted(); !chosen {
-		switch local := models.KeyOptional(cfg) && models.Local(cfg); {
-		case local:
-			variable = ""
-		case own == "":
-			return nil, fmt.Errorf("%w: %s sends all that the run reads to %s, which only a trusted task may choose; to trust it, give --trust %s",
-				ErrPrecondition, r.File.Path, m.BaseURL, r.File.Digest())
-		}
 	}
 	if variable != "" {
 		cfg.Key, _ = r.env(variable)

@@ -101,7 +101,7 @@ func TestWhatKeepsARunFromStarting(t *testing.T) {
 
 		{"a workspace that holds the homes", head + "workspace: {dir: /}\n" + final, nil, nil, assembly.ErrPrecondition, []string{"whole file system"}},
 		{"a read root that holds the homes", head + "workspace: {dir: ws, read: [{path: /, as: all}]}\n" + final, nil, nil, assembly.ErrPrecondition, []string{"whole file system"}},
-		{"a trace in the workspace", head + ws + final + "trace: {dir: ws/traces}\n", nil, nil, assembly.ErrPrecondition, []string{"trace.dir lies in the workspace"}},
+		{"a trace in the workspace", head + ws + final + "trace: {dir: ws/traces}\n", nil, nil, assembly.ErrPrecondition, []string{"trace.dir "}},
 		{"a command of a task that nobody trusts", head + ws + final + mocks + guard, nil, nil, assembly.ErrPrecondition, []string{`hook PreToolUse: ["./hook.sh"]`, "codeact trust", "--trust sha256:"}},
 		{"a digest of something else", head + ws + final, nil, func(o *assembly.Options) { o.Trust = "sha256:00" }, assembly.ErrPrecondition, []string{"not this task's"}},
 		{"a variable of a task that nobody trusts", head + ws + custom, nil, env("AWS_SECRET"), assembly.ErrPrecondition, []string{"AWS_SECRET", "only a trusted task may choose"}},

@@ -1,8 +1,10 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -122,9 +124,12 @@ func (r *Run) mocks() ([]bridge.Tool, error) {
 	if m == nil {
 		return nil, nil
 	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(m.Effects)); m.Effects != "" && (within(m.Effects, r.opt.Home) || err == nil && within(real, r.opt.Home)) {
+		return nil, fmt.Errorf("%w: tools.mock: effects lies in codeact's own home", ErrPrecondition)
+	}
 	var ts []bridge.Tool
 	var faults []error
-	sink := effects(m.Effects)
+	sink := effects(m)
 	for _, t := range m.Tools {
 		schema := bridge.Schema{}
 		if t.Params != nil {
@@ -160,23 +165,27 @@ func responses(list []taskfile.Response) []tools.MockResponse {
 	return out
 }
 
-// effects appends the lines of mock effects to a file. Each is written at once.
-func effects(path string) func([]byte) error {
-	if path == "" {
+// effects appends the lines of mock effects to a file, each at once. It ends in
+// .jsonl and no link leads to it, so that a task which nobody trusts cannot write
+// what something else would read.
+func effects(m *taskfile.MockTools) func([]byte) error {
+	if m.Effects == "" {
 		return nil
 	}
 	var mu sync.Mutex
 	return func(line []byte) error {
 		mu.Lock()
 		defer mu.Unlock()
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		dir, err := os.OpenRoot(filepath.Dir(m.Effects))
 		if err != nil {
 			return err
 		}
-		if _, err := f.Write(line); err != nil {
-			f.Close()
+		defer dir.Close()
+		f, err := dir.OpenFile(filepath.Base(m.Effects), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
 			return err
 		}
-		return f.Close()
+		_, err = f.Write(line)
+		return errors.Join(err, f.Close())
 	}
 }

@@ -43,7 +43,7 @@ func TestToolsAndScriptMayShareAFile(t *testing.T) {
 }
 
 func TestAMockThatSaysNothingIsTheStrictest(t *testing.T) {
-	dir := write(t, "m.yaml", mockHead+"effects: /tmp/e\ntools:\n  - name: bare\n  - {name: pure, capabilities: [], rate: 10/m, labels: [a]}\n")
+	dir := write(t, "m.yaml", mockHead+"effects: /tmp/e.jsonl\ntools:\n  - name: bare\n  - {name: pure, capabilities: [], rate: 10/m, labels: [a]}\n")
 	m, err := LoadMock(dir + "/m.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestAMockThatSaysNothingIsTheStrictest(t *testing.T) {
 	if bare.Tier != policy.AlwaysAsk || bare.Capabilities.Declared() || bare.ParamNames() != nil {
 		t.Errorf("bare = %+v", bare)
 	}
-	if pure.Capabilities.String() != "none" || pure.Rate != (Rate{10, time.Minute}) || m.Effects != "/tmp/e" {
+	if pure.Capabilities.String() != "none" || pure.Rate != (Rate{10, time.Minute}) || m.Effects != "/tmp/e.jsonl" {
 		t.Errorf("pure = %+v, effects %s", pure, m.Effects)
 	}
 }

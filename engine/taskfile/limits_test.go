@@ -90,13 +90,13 @@ func TestUnits(t *testing.T) {
 			t.Errorf("ParseAmount(%q) = %d, want an error", s, got)
 		}
 	}
-	durations := map[string]time.Duration{"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "5ms": 5 * time.Millisecond, "30d": 720 * time.Hour, "0s": 0}
+	durations := map[string]time.Duration{"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "5ms": 5 * time.Millisecond, "30d": 720 * time.Hour}
 	for s, want := range durations {
 		if got, err := ParseDuration(s); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v, want %v", s, got, err, want)
 		}
 	}
-	for _, s := range []string{"", "5", "1.5h", "-1s", "1w", "99999999999999999999s", "106751d24h"} {
+	for _, s := range []string{"", "5", "0s", "0h0ms", "1.5h", "-1s", "1w", "99999999999999999999s", "106751d24h"} {
 		if got, err := ParseDuration(s); err == nil {
 			t.Errorf("ParseDuration(%q) = %v, want an error", s, got)
 		}

@@ -135,6 +135,10 @@ func (l *loader) goal() {
 		return
 	}
 	l.task.GoalFile = l.abs(n.Text)
+	if inside, err := within(l.dir, l.task.GoalFile); err == nil && !inside {
+		l.src.Addf(n, "file %q lies outside the task's directory: copy it there", n.Text)
+		return
+	}
 	text, ok := l.text(n)
 	if !ok {
 		return

@@ -14,7 +14,7 @@ import (
 // MockTools are tools that answer from a list instead of the world.
 type MockTools struct {
 	Tools   []MockTool `yaml:"tools"`
-	Effects string     `yaml:"effects"` // absolute path of the file that effects are appended to; "" keeps none
+	Effects string     `yaml:"effects"` // absolute path of the file that effects are appended to, which ends in .jsonl; "" keeps none
 }
 
 // A MockTool declares itself as a tool does. What it does not declare is the
@@ -62,9 +62,14 @@ func LoadMock(path string) (*MockTools, error) {
 	}
 	m := new(MockTools)
 	decoder{src}.fill(reflect.ValueOf(m).Elem(), n)
-	if m.Effects != "" && !filepath.IsAbs(m.Effects) {
-		if m.Effects, err = filepath.Abs(filepath.Join(filepath.Dir(path), m.Effects)); err != nil {
-			src.Addf(n.At("effects"), "%v", err)
+	if m.Effects != "" {
+		if filepath.Ext(m.Effects) != ".jsonl" {
+			src.Addf(n.At("effects"), "file %q: want a name that ends in .jsonl: lines are appended to it", m.Effects)
+		}
+		if !filepath.IsAbs(m.Effects) {
+			if m.Effects, err = filepath.Abs(filepath.Join(filepath.Dir(path), m.Effects)); err != nil {
+				src.Addf(n.At("effects"), "%v", err)
+			}
 		}
 	}
 	if err := src.Err(); err != nil {

@@ -39,6 +39,9 @@ func ParseDuration(s string) (time.Duration, error) {
 		}
 		sum += time.Duration(n) * unit
 	}
+	if sum == 0 {
+		return 0, fmt.Errorf("%q: want more than nothing; leave it out for the default", s)
+	}
 	return sum, nil
 }
 

@@ -12,7 +12,16 @@ import (
 // one space for any white space. It does not map look-alikes of other scripts:
 // a Cyrillic letter stays what it is, and so never matches.
 func Fold(s string) string {
-	return strings.Join(strings.Fields(strings.ToLower(norm.NFKC.String(s))), " ")
+	return strings.Join(strings.Fields(strings.Map(lower, norm.NFKC.String(s))), " ")
+}
+
+// lower is the lower case of r. A letter outside ASCII stays outside: U+0130 would
+// become an i, and name another domain.
+func lower(r rune) rune {
+	if l := unicode.ToLower(r); r < utf8.RuneSelf || l >= utf8.RuneSelf {
+		return l
+	}
+	return r
 }
 
 // hidden reports whether s holds something that a person cannot see: zero-width
