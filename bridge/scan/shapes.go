@@ -18,6 +18,7 @@ type shape struct {
 	back  func(s string, at int) int
 	real  func(match string) bool // nil, or tells a secret from what only looks like one
 	re    func() *regexp.Regexp
+	need  string // must stand behind the key too, or the expression is not tried
 }
 
 // window bounds what follows a key, in bytes: nothing but a private key is longer, and an RSA key of 16,384 bits has 12,600.
@@ -90,7 +91,7 @@ var shapes = compileShapes([]shape{
 	// Two of ours: gitleaks knows these only inside a curl command.
 	{id: "authorization-header", keys: []string{"authorization"}, loose: true, real: credential(3.2),
 		text: `(?i:(?:proxy-)?authorization["'\\]{0,2}\s{0,3}[:=,]\s{0,3}["'\\]{0,2}(?:bearer|basic|token|apikey)\s{1,3})([\w.~+/=-]{12,})`},
-	{id: "url-password", keys: []string{"://"}, loose: true, real: noPlaceholder,
+	{id: "url-password", keys: []string{"://"}, need: "@", loose: true, real: noPlaceholder,
 		text: `://[^\s/:@"'<>\x60]{0,100}:([^\s/:@"'<>\x60]{3,300})@[\w\[.-]`},
 	{id: "generic-api-key", loose: true, real: credential(3.3),
 		keys: []string{"api_key", "apikey", "api-key", "api key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "private_key"},
@@ -131,6 +132,9 @@ func (sh *shape) at(s string, lo int) (span, bool) {
 		size = window
 	}
 	text := s[lo:min(len(s), lo+size)]
+	if !strings.Contains(text, sh.need) {
+		return span{}, false
+	}
 	m := sh.re().FindStringSubmatchIndex(text)
 	if m == nil {
 		return span{}, false
