@@ -144,7 +144,7 @@ func (r *Run) mocks() ([]bridge.Tool, error) {
 		}
 		b := bridge.Tool{Name: t.Name, Doc: t.Description, Params: schema, Tier: t.Tier, Caps: t.Capabilities, Destinations: t.Destinations,
 			Paths: t.Paths, URLs: t.URLs, Sensitive: t.Sensitive, Labels: t.Labels, Rate: bridge.Rate{N: t.Rate.Calls, Per: t.Rate.Per},
-			Idempotent: t.Idempotent, Record: policy.RecordSpec{Directory: t.Directory}}
+			Idempotent: t.Idempotent, Record: policy.RecordSpec{Directory: t.Directory, Opaque: t.Opaque}}
 		if t.Record != nil {
 			b.Record.ID, b.Record.Title, b.Record.Metadata = t.Record.ID, t.Record.Title, t.Record.Metadata
 		}

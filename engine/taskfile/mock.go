@@ -32,6 +32,7 @@ type MockTool struct {
 	Idempotent   bool                `yaml:"idempotent"`
 	Record       *Record             `yaml:"record"`
 	Directory    bool                `yaml:"directory"`
+	Opaque       bool                `yaml:"opaque"` // its results name nothing
 	Labels       []string            `yaml:"labels"`
 	Rate         Rate                `yaml:"rate"`
 	Effect       string              `yaml:"effect"` // "append" writes each call to Effects
