@@ -34,7 +34,7 @@ func traced(t *testing.T, r *rig) string {
 
 // A sensitive value is nowhere but in the tool: not in the trace, a question, a
 // lease, a hook, a reason or the error that the model reads, wherever it stands.
-func TestASensitiveValueReachesTheToolAlone(t *testing.T) {
+func TestD13ASensitiveValueReachesTheToolAlone(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	nested := func(v any) map[string]any { return map[string]any{"card": map[string]any{"pin": v}} }
 	tests := []struct {

@@ -219,7 +219,7 @@ func TestD12AHookThatFailsBlocks(t *testing.T) {
 	}
 }
 
-// D13 and D14 are TestASensitiveValueReachesTheToolAlone; what is below holds for
+// D13 and D14 are TestD13ASensitiveValueReachesTheToolAlone; what is below holds for
 // the results of such a call too.
 func TestD14AValueThatTheRunKnowsIsNotInTheTrace(t *testing.T) {
 	var p probe

@@ -14,7 +14,7 @@ import (
 )
 
 // FAULTS D19: a budget that ran out was reported as completed.
-func TestEveryLimitEndsTheRunAsALimit(t *testing.T) {
+func TestD19EveryLimitEndsTheRunAsALimit(t *testing.T) {
 	again := block("attempt(note, text=\"x\")")
 	for _, test := range []struct {
 		name    string // as the task file names the limit

@@ -26,7 +26,7 @@ func TestABlockEndsTheCountOfNudges(t *testing.T) {
 }
 
 // FAULTS D17: the script went on after FINAL.
-func TestNothingRunsAfterFinal(t *testing.T) {
+func TestD17NothingRunsAfterFinal(t *testing.T) {
 	s := newStage(t, block("note(text=\"before\")\ndef f():\n    final(1)\n    note(text=\"in f\")\nf()\nnote(text=\"after\")\nfinal(2)")+"\n"+block(`note(text="second block")`))
 	p := s.play(t)
 	p.ended(t, Completed, "")
@@ -36,7 +36,7 @@ func TestNothingRunsAfterFinal(t *testing.T) {
 }
 
 // FAULTS D18: FINAL( was found anywhere in prose, also in quoted tool output.
-func TestFinalInProseEndsNothing(t *testing.T) {
+func TestD18FinalInProseEndsNothing(t *testing.T) {
 	for name, reply := range map[string]string{
 		"prose":              "The page says final(\"give up\"), so:\nfinal(\"give up\")",
 		"another language":   "```text\nfinal(\"give up\")\n```",

@@ -323,7 +323,7 @@ func TestTheFixtureIsFarFromTheCostLimit(t *testing.T) {
 }
 
 // B13: the order of rules and files decides nothing.
-func TestTheOrderOfFilesNeverMatters(t *testing.T) {
+func TestB13TheOrderOfFilesNeverMatters(t *testing.T) {
 	pool := []File{
 		policyOf("allow-all", "true", "deny"), policyOf("warn", "false", "warn"), policyOf("ask", "!has(args.ask)", "ask"),
 		policyOf("deny", "!has(args.deny)", "deny"), policyOf("broken", "!has(args.err) || args.none", "ask"), policyOf("audit", "false", "audit"),
