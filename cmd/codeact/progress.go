@@ -66,7 +66,11 @@ func (p *progress) line(format string, args ...any) { fmt.Fprintf(p.out, format+
 // start says what the run begins with, and what about it is looser than usual.
 func (p *progress) start(r *assembly.Run) {
 	p.limits = r.Task.Limits
-	p.line("task %s · model %s · workspace %s", scan.Line(r.File.Metadata.Name, 100), scan.Line(r.Model.Name(), 80), scan.Line(r.Dir(), 200))
+	model := scan.Line(r.Model.Name(), 80)
+	if r.Server != "" {
+		model += " at " + scan.Line(r.Server, 120)
+	}
+	p.line("task %s · model %s · workspace %s", scan.Line(r.File.Metadata.Name, 100), model, scan.Line(r.Dir(), 200))
 	if r.Policy.Files() > 0 {
 		p.line("policies: %d files, %d rules active", r.Policy.Files(), r.Policy.Rules())
 	}

@@ -93,6 +93,7 @@ type Run struct {
 	Bridge   *bridge.EffectBridgeAdapter
 	Store    *store.Store
 	Model    models.Model
+	Server   string   // where the model is asked, when it is not its provider's own
 	Warnings []string // for the person who starts it
 	Loosened []string // settings that are looser than the defaults
 

@@ -224,6 +224,7 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	if p := m.Prices; p != nil {
 		cfg.Prices = &models.Prices{Input: p.Input, Output: p.Output, CachedInput: p.CachedInput}
 	}
+	r.Server = m.BaseURL
 	own := models.DefaultKeyEnv(m.Provider, m.BaseURL)
 	variable := cmp.Or(m.APIKeyEnv, own)
 	// What a run reads goes to its model, with a key. Whose server that is must be the
