@@ -40,6 +40,20 @@ func forms(value string) []string {
 	return slices.Compact(list)
 }
 
+// minPart is the shortest line of a secret that is looked for by itself, in bytes: a shorter one stands in other text by chance.
+const minPart = 16
+
+// parts are the lines of a secret of several: a key file is often read by lines. Those that only frame it are left out.
+func parts(value string) (list []string) {
+	for line := range strings.Lines(value) {
+		line = strings.TrimSpace(line)
+		if len(line) >= minPart && len(line) < len(strings.TrimSpace(value)) && !strings.HasPrefix(line, "-----") {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
 // inner is the base64 of value after skip bytes, without the characters that also depend on what stands before or after it.
 func inner(value string, skip int) string {
 	text := base64.RawStdEncoding.EncodeToString(append(make([]byte, skip), value...))

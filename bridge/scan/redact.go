@@ -47,7 +47,7 @@ func NewRedactor(c RedactorConfig) (*Redactor, error) {
 		}
 		_, err := strconv.ParseFloat(value, 64)
 		r.numeric = r.numeric || err == nil
-		for _, text := range forms(value) {
+		for _, text := range append(forms(value), parts(value)...) {
 			r.known = append(r.known, known{name, text})
 		}
 	}

@@ -395,3 +395,21 @@ func BenchmarkWrap(b *testing.B) {
 		m.Wrap(prose)
 	}
 }
+
+// A key file that is read by lines, or whose lines are joined, is a secret all the
+// same.
+func TestTheLinesOfASecretAreSecrets(t *testing.T) {
+	pem := "-----BEGIN X KEY-----\nAAAAB3NzaC1yc2EAAAADAQABAAAB\nQDGm7pX3vVd1h2k9s0qLw8Zt\nshort\n-----END X KEY-----\n"
+	r := redactor(t, map[string]string{"PEM": pem})
+	for _, text := range []string{"line 2: AAAAB3NzaC1yc2EAAAADAQABAAAB", strings.ReplaceAll(pem, "\n", " "), "a QDGm7pX3vVd1h2k9s0qLw8Zt b"} {
+		if out, found := r.String(text); found == nil || strings.Contains(out, "AAAAB3") || strings.Contains(out, "QDGm7") {
+			t.Errorf("%q became %q", text, out)
+		}
+	}
+	if out, found := r.String("-----BEGIN X KEY----- is how it begins, short as it is"); found != nil {
+		t.Errorf("ordinary text became %q", out)
+	}
+	if out, _ := r.String(pem); strings.Count(out, "[redacted:") != 1 {
+		t.Errorf("the whole became %q", out)
+	}
+}
