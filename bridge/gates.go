@@ -117,7 +117,7 @@ func (p *passage) decided() error {
 		p.verdict = policy.Allowed("") // no one gate did it
 	}
 	d := Decided{Call: p.id, Tool: p.call.Tool, Args: p.shown(), ArgHash: p.given, Position: scan.Line(p.call.Position, maxName),
-		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Carries: p.carries(), Lease: p.lease.ID, Bad: p.bad}
+		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Carries: p.carries(), Control: p.req.Control, Lease: p.lease.ID, Bad: p.bad}
 	d.Paths, d.URLs = p.shownFacts()
 	if err := p.d.run.Journal.Decided(d); err != nil {
 		return interp.Unwind(err)

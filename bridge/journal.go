@@ -80,6 +80,7 @@ type Decided struct {
 	Carries  policy.Taint      `json:"carries"` // what its arguments and control flow hold: its result may give it back
 	Paths    []policy.PathFact `json:"paths,omitempty"`
 	URLs     []policy.URLFact  `json:"urls,omitempty"`
+	Control  policy.Taint      `json:"control"` // what the control flow that led to the call holds
 	Lease    string            `json:"lease,omitempty"`
 	Bad      bool              `json:"bad,omitempty"` // a mistake of the script, not a refusal
 }

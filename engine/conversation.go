@@ -24,6 +24,7 @@ type Conversation struct {
 	places  map[string]bridge.Place      // of the calls that were decided, by id
 	carries map[string]policy.Taint      // of the same
 	given   policy.Taint                 // what the calls that began carried: any tool may have it from them
+	counted policy.Taint                 // what the number of this step's calls, and its refusals, depend on
 	learnt  map[string]policy.RecordSpec // by tool: how its results name things
 	steps   []stepRecord
 	usage   Usage
@@ -85,7 +86,7 @@ func (c *Conversation) apply(e Event) error {
 	case *RunStarted:
 		return c.applyStart(e)
 	case *StepStarted:
-		c.steps = append(c.steps, stepRecord{n: e.Step})
+		c.steps, c.counted = append(c.steps, stepRecord{n: e.Step}), policy.Taint{}
 	case *ModelCompleted:
 		c.usage = c.usage.add(e.Usage)
 		c.state.CostUSD = c.usage.CostUSD
@@ -150,7 +151,14 @@ func (c *Conversation) applyDecided(d *bridge.Decided) {
 	r := c.record(d.Call)
 	r.Tool, r.ArgHash = d.Tool, d.ArgHash
 	c.carries[d.Call] = d.Carries
+	c.counted = c.counted.Join(d.Control)
 	c.carry(d.Call, d.Position, d.Carries)
+	if d.Decision.Verdict == policy.Deny {
+		// A lease, a rate or a cap remembers the calls before as a tool does.
+		c.counted = c.counted.Join(d.Carries)
+		c.carry(d.Call, d.Position, c.given)
+		c.given = c.given.Join(d.Control)
+	}
 	report := c.byCall[d.Call]
 	if report == nil {
 		report = &CallReport{ID: d.Call, Step: c.step().n, Tool: d.Tool, Args: d.Args}
@@ -213,6 +221,8 @@ func (c *Conversation) applyResolved(e *ApprovalResolved) {
 	state := "approved"
 	if !e.Yes {
 		state = "denied"
+		c.counted = c.counted.Join(c.carries[e.Call])
+		c.carry(e.Call, "", c.given)
 		reason := cmp.Or(e.Reason, "a person said no")
 		c.deny(e.Call, r.Tool, policy.Decision{Gate: "approver", Rule: e.Rule, Reason: reason}, nil)
 		c.failed(r.Tool, r.ArgHash)

@@ -134,6 +134,8 @@ func (r *run) block(code string) error {
 	s := &StepCompleted{Step: n, Error: errorKind(failed), Detail: r.detail(failed), Ran: true, Lost: lost, Observation: r.observation(content, warning, n, denied, lost)}
 	if content.String() != "" {
 		s.Seen = r.state.Held
+	} else {
+		s.Seen = r.counted // the model reads how many calls were made, and which were refused
 	}
 	return r.observed(s)
 }
