@@ -257,6 +257,9 @@ func (r *Run) task() (engine.Task, error) {
 		if err != nil {
 			return t, fmt.Errorf("assembly: output.schema: %w", err)
 		}
+		if err := bridge.CheckSchema(text); err != nil {
+			return t, f.Fault("$.output.schema", "%v", err)
+		}
 		t.Output.Schema = string(text)
 	}
 	return t, nil

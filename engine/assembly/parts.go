@@ -231,8 +231,8 @@ func (r *Run) live(m taskfile.Model) (models.Model, error) {
 	// person's choice: a provider's own, one that he typed, one of a task that he
 	// trusts, or one on this machine.
 	if r.opt.Model == "" && m.BaseURL != "" && !models.Local(cfg) && !r.trusted() && (variable != own || own == "") {
-		return nil, fmt.Errorf("%w: %s sends all that the run reads, and the variable %q, to %s, which only a trusted task may choose; to trust it, give --trust %s",
-			ErrPrecondition, r.File.Path, variable, m.BaseURL, r.File.Digest())
+		return nil, fmt.Errorf("%w: %s sends all that the run reads, and its key (%s), to %s, which only a trusted task may choose; to trust it, give --trust %s",
+			ErrPrecondition, r.File.Path, cmp.Or(variable, "no variable"), m.BaseURL, r.File.Digest())
 	}
 	if variable != "" {
 		cfg.Key, _ = r.env(variable)
