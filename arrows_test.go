@@ -21,8 +21,16 @@ var arrows = map[string][]string{
 	"":             {},
 	"policy":       {"policy/match"},
 	"policy/match": {},
-	"policy/rules": {"policy"},
+	"policy/rules": {"policy", "policy/rules/celenv", "policy/rules/example", "policy/rules/source"},
 	"leases":       {"policy"},
+
+	"policy/rules/celenv":  {"policy", "policy/rules/source", "policy/rules/urls"},
+	"policy/rules/example": {"policy", "policy/rules/source", "policy/rules/urls"},
+	"policy/rules/format":  {"policy/rules/source"},
+	"policy/rules/source":  {},
+	"policy/rules/urls":    {"policy"},
+	"policy/policytest":    {"policy", "policy/rules", "policy/rules/example", "policy/rules/source"},
+	"policy/defaults":      {"policy/rules"},
 
 	"interp":                     {"interp/wire", "interp/worker"},
 	"interp/wire":                {},
@@ -31,36 +39,51 @@ var arrows = map[string][]string{
 	"interp/interptest":          {},
 	"interp/internal/workermain": {"interp"},
 
-	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress"},
+	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress", "bridge/sandbox", "bridge/shellrisk"},
 	"bridge/plain":      {},
 	"bridge/scan":       {},
 	"bridge/htmltext":   {},
 	"bridge/hooks":      {},
 	"bridge/workspace":  {},
 	"bridge/egress":     {},
-	"bridge/tools":      {"bridge", "bridge/egress", "bridge/plain", "leases", "policy"},
-	"bridge/bridgetest": {"bridge", "bridge/scan", "leases", "policy"},
+	"bridge/shellrisk":  {},
+	"bridge/tools":      {"bridge", "bridge/egress", "bridge/plain", "bridge/sandbox", "bridge/shellrisk", "leases", "policy"},
+	"bridge/mcp":        {"bridge", "bridge/mcp/schema", "bridge/scan", "policy"},
+	"bridge/mcp/schema": {"bridge/scan"},
+
+	"bridge/sandbox":          {"bridge/sandbox/boxproxy", "bridge/sandbox/restrict"},
+	"bridge/sandbox/boxproxy": {},
+	"bridge/sandbox/restrict": {},
+
+	"bridge/egress/egresstest":       {},
+	"bridge/scan/scantest":           {},
+	"bridge/workspace/workspacetest": {},
+	"bridge/bridgetest":              {"bridge", "bridge/scan", "leases", "policy"},
 
 	"engine":        {"policy", "policy/rules", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
 	"engine/models": {},
 	"engine/store":  {},
+	"engine/outbox": {"bridge", "bridge/plain", "engine/store"},
 	"engine/taskfile": {
 		"policy", "engine/taskfile/strictyaml",
 	},
 	"engine/taskfile/strictyaml": {},
 	"engine/assembly": {
-		"policy", "leases", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/scan", "bridge/tools", "bridge/workspace",
-		"engine", "engine/models", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
+		"policy", "leases", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/mcp", "bridge/sandbox", "bridge/scan", "bridge/tools",
+		"bridge/workspace", "policy/defaults", "engine", "engine/models", "engine/outbox", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
 	},
 
-	"cmd/codeact": {"policy", "policy/rules", "interp", "bridge", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/store", "engine/taskfile"},
+	"cmd/codeact": {
+		"policy", "policy/policytest", "policy/rules", "policy/rules/format", "policy/rules/source", "interp", "bridge", "bridge/mcp", "bridge/plain",
+		"bridge/sandbox", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/outbox", "engine/store", "engine/taskfile",
+	},
 }
 
 // exits lists every way to the world, and why the package has it. Whoever is not
 // here computes and nothing else.
 var exits = map[string]map[string]string{
-	"policy/rules": {"net/netip": "reads addresses in rules; it dials nothing"},
-	"interp":       {"os": "the path of this program, for its workers", "net": "a pipe in memory, for Unsafe"},
+	"policy/rules/urls": {"net/netip": "reads addresses in rules; it dials nothing"},
+	"interp":            {"os": "the path of this program, for its workers", "net": "a pipe in memory, for Unsafe"},
 	"interp/worker": {
 		"os": "the worker's socket and exit", "os/exec": "starts workers", "syscall": "their attributes",
 		"golang.org/x/sys/unix": "confines them", "unsafe": "one sigaction that Go has no call for",
@@ -69,11 +92,24 @@ var exits = map[string]map[string]string{
 	"interp/interptest":          {"os": "a directory for the built worker", "os/exec": "builds it"},
 	"bridge/workspace":           {"os": "the files of a run", "syscall": "names of errors", "golang.org/x/sys/unix": "openat2"},
 	"bridge/egress":              {"net": "dials checked addresses", "net/http": "the one client of tools", "net/netip": "judges addresses", "syscall": "looks at the address once more at connect"},
-	"bridge/hooks":               {"os": "looks whether a hook can run", "os/exec": "runs hooks", "syscall": "ends their process groups"},
-	"engine/models":              {"net": "tells loopback from the rest", "net/http": "asks models"},
-	"engine/store":               {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
-	"engine/taskfile":            {"os": "task files and what they name"},
-	"engine/assembly":            {"os": "policies, secrets and the list of trusted tasks", "syscall": "who owns the home"},
+	"bridge/mcp": {
+		"os": "pins, and the pipes of servers", "os/exec": "starts servers", "syscall": "ends their process groups",
+		"net": "tells a refusal of the network from one of a server", "net/http": "servers that are reached by URL, through the client of egress",
+	},
+	"bridge/sandbox": {
+		"os": "the box's files and sockets", "os/exec": "starts bwrap, and this program in a box", "golang.org/x/sys/unix": "confines it", "unsafe": "calls that Go has no function for",
+		"net": "the type of the checked dialler, and the canary's listener", "net/http": "the canary asks the proxy",
+	},
+	"bridge/sandbox/boxproxy":        {"net": "serves the box's one socket", "net/http": "reads requests of the box", "os": "removes that socket"},
+	"bridge/sandbox/restrict":        {"golang.org/x/sys/unix": "landlock and seccomp", "unsafe": "their calls, which Go has no function for"},
+	"bridge/egress/egresstest":       {"net/netip": "addresses of a table; it dials nothing"},
+	"bridge/workspace/workspacetest": {"os": "puts hostile files into a test's directory", "net": "one of them a socket", "golang.org/x/sys/unix": "others pipes and devices"},
+	"bridge/hooks":                   {"os": "looks whether a hook can run", "os/exec": "runs hooks", "syscall": "ends their process groups"},
+	"engine/models":                  {"net": "tells loopback from the rest", "net/http": "asks models"},
+	"engine/store":                   {"os": "traces and keys", "golang.org/x/sys/unix": "locks them", "golang.org/x/sys/windows": "locks them"},
+	"engine/taskfile":                {"os": "task files and what they name"},
+	"engine/outbox":                  {"os": "drafts"},
+	"engine/assembly":                {"os": "policies, secrets and the list of trusted tasks", "syscall": "who owns the home", "net": "the type of the checked dialler"},
 	"cmd/codeact": {
 		"os": "the program's own surroundings", "os/signal": "interrupts", "os/user": "who runs it", "syscall": "names of signals",
 		"golang.org/x/sys/unix": "drops keys typed before a question",
@@ -88,11 +124,13 @@ var worldly = []string{"os", "os/exec", "os/signal", "os/user", "net", "net/http
 // owners are the packages that alone may import a library, so that its types stay
 // out of our interfaces.
 var owners = map[string][]string{
-	"cel.dev/cel-go":                         {"policy/rules"},
+	"cel.dev/cel-go":                         {"policy/rules", "policy/rules/celenv"},
+	"mvdan.cc/sh":                            {"bridge/shellrisk"},
+	"github.com/modelcontextprotocol/go-sdk": {"bridge/mcp"},
 	"go.starlark.net":                        {"interp", "interp/worker", "interp/wire", "interp/flow", "engine/taskfile", "cmd/codeact"},
 	"github.com/anthropics/anthropic-sdk-go": {"engine/models"},
 	"github.com/sashabaranov/go-openai":      {"engine/models"},
-	"github.com/goccy/go-yaml":               {"policy/match", "policy/rules", "engine/taskfile/strictyaml"},
+	"github.com/goccy/go-yaml":               {"policy/match", "policy/rules/source", "policy/rules/format", "engine/taskfile/strictyaml"},
 	"github.com/spf13/cobra":                 {"cmd/codeact"},
 }
 
@@ -232,7 +270,7 @@ func isTool(x ast.Expr) bool {
 // boundary is what a reviewer must read to trust a call: lines of policy, leases and
 // bridge's root, with their comments. RATIONALE says why they are more than was
 // planned; they must not become more unseen.
-var boundary = map[string]int{"policy": 1600, "leases": 400, "bridge": 3500}
+var boundary = map[string]int{"policy": 1600, "leases": 400, "bridge": 4200}
 
 func TestHouseSizes(t *testing.T) {
 	lines := map[string]int{}

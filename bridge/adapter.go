@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/codeact-dev/codeact/bridge/egress"
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
@@ -40,6 +41,7 @@ type Config struct {
 	Approver Approver        // nil answers every question with no
 
 	HTTP    *egress.Client                    // nil: tools have no network
+	Box     *sandbox.Box                      // nil: tools run no commands. Who opened it closes it
 	Secrets func(name string) (string, error) // nil: there are none
 
 	Redactor     *scan.Redactor // nil redacts the known shapes of secrets
@@ -48,6 +50,7 @@ type Config struct {
 	Injection    InjectionMode
 	Unmarked     bool // markUntrusted: false, third-party content is not wrapped
 
+	Rate        Rate          // of all calls of a run together; the zero Rate is no bound
 	MaxCalls    int           // per step; 0 means 50
 	MaxOutput   int           // bytes of one result; 0 means 256 KiB
 	ApprovalTTL time.Duration // 0 means 24 h
@@ -93,6 +96,9 @@ func New(cfg Config) (*EffectBridgeAdapter, error) {
 	cfg.MaxCalls = orDefault(cfg.MaxCalls, DefaultMaxCalls, "MaxCalls", &errs)
 	cfg.MaxOutput = orDefault(cfg.MaxOutput, DefaultMaxOutput, "MaxOutput", &errs)
 	cfg.ApprovalTTL = orDefault(cfg.ApprovalTTL, DefaultApprovalTTL, "ApprovalTTL", &errs)
+	if !cfg.Rate.valid() {
+		errs = multierror.Append(errs, errors.New("bridge: Rate needs a count and a duration"))
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -167,6 +173,7 @@ type Run struct {
 	Space    *workspace.Space  // nil: tools have no files
 	Journal  Journal
 	State    *State
+	Outbox   Outbox // nil: a staged call fails
 	Marker   scan.Marker
 	Key      []byte // of this run's keyed hashes; 32 random bytes that never enter the trace
 }

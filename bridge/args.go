@@ -158,6 +158,19 @@ func (p *passage) shownFacts() ([]policy.PathFact, []policy.URLFact) {
 	return paths, urls
 }
 
+// shownShell is what a command was classified as, likewise.
+func (p *passage) shownShell() *policy.ShellFact {
+	if p.req.Shell == nil {
+		return nil
+	}
+	f := *p.req.Shell
+	f.Reason, f.Writes = p.quote(f.Reason), slices.Clone(f.Writes)
+	for i := range f.Writes {
+		f.Writes[i] = p.quote(f.Writes[i])
+	}
+	return &f
+}
+
 // meant is the arguments that a hook hands back. It saw placeholders for what is
 // sensitive or a secret: one that comes back as it was stands for the value.
 func (p *passage) meant(args map[string]any) map[string]any {

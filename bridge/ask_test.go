@@ -197,7 +197,7 @@ func TestAPersonSeesAllOfWhatIsApproved(t *testing.T) {
 func TestADestinationThatCannotBeShownIsNotAsked(t *testing.T) {
 	var p probe
 	a := says(yes, nil)
-	r := newRig(t, bridge.Config{Approver: a, Tools: []bridge.Tool{p.tool("post", sends, tier(policy.AlwaysAsk))}})
+	r := newRig(t, bridge.Config{Approver: a, Tools: []bridge.Tool{p.tool("post", sends, caps(policy.Destructive), tier(policy.AlwaysAsk))}})
 	_, err := r.call(t, "post", map[string]any{"to": token})
 	wantErr(t, err, bridge.ErrDenied, "to says where it goes and holds what looks like a secret")
 	if len(a.asked) != 0 || p.ran != 0 || strings.Contains(err.Error(), token) {
@@ -207,7 +207,7 @@ func TestADestinationThatCannotBeShownIsNotAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	if body := a.asked[0].Args[1].Value; !strings.Contains(body, "[redacted:") || p.args["body"] != token {
-		t.Errorf("the body is shown as %s and sent as %v", body, p.args["body"])
+		t.Errorf("the body is shown as %s and given as %v", body, p.args["body"])
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 
 // The steps at which a batch is more than its calls one after the other.
 const (
-	stepBegin = "begin" // none begins once one of them unwinds
-	stepRun   = "run"   // those that began run at once
+	stepAsk   = "approver" // all questions are put together
+	stepBegin = "begin"    // none begins once one of them unwinds
+	stepRun   = "run"      // those that began run at once
 )
 
 // maxAtOnce bounds how many calls of a batch run at the same time.
@@ -101,8 +102,13 @@ func (p *passage) open(ctx context.Context) {
 
 // all takes one step of the walk with every call that is still on its way.
 func (d *Door) all(ctx context.Context, s step, ps []*passage) {
-	if s.name == stepRun && len(ps) > 1 {
+	switch {
+	case len(ps) == 1:
+	case s.name == stepRun:
 		atOnce(ctx, s, ps)
+		return
+	case s.name == stepAsk && !ps[0].without(stepAsk):
+		together(ctx, ps)
 		return
 	}
 	for _, p := range ps {

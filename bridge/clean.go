@@ -28,6 +28,10 @@ func (p *passage) hide(why string) {
 // bound refuses a result that no scanner should have to read. Text is cut.
 func (p *passage) bound(context.Context) error {
 	o := &p.outcome
+	o.Failed, _ = scan.HeadTail(o.Failed, maxRaw)
+	if !p.b.cfg.KeepSecrets {
+		o.Failed, o.Findings = p.b.cfg.Redactor.String(o.Failed) // a secret that is cut in two is not found any more
+	}
 	o.Failed, _ = scan.HeadTail(o.Failed, maxError)
 	switch v := o.Value.(type) {
 	case string:
@@ -74,7 +78,7 @@ func (p *passage) redact(context.Context) error {
 	value, found := p.b.cfg.Redactor.Value(o.Value)
 	failed, also := p.b.cfg.Redactor.String(o.Failed)
 	o.Value, o.Failed = value, failed
-	o.Findings = append(found, also...)
+	o.Findings = append(append(o.Findings, found...), also...)
 	if p.b.cfg.BlockSecrets && len(o.Findings) > 0 {
 		p.hide("it holds a secret (" + o.Findings[0].Rule + ")")
 	}

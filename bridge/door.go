@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,6 +68,7 @@ type passage struct {
 	req     policy.Request
 	targets map[string]workspace.Target // by the text of the argument
 	lease   leases.Lease
+	scripts []string // that its commands run, as written
 
 	decisions []policy.Decision
 	notes     []string
@@ -76,6 +78,9 @@ type passage struct {
 	changed   map[string]any // by a hook; judged next
 	rewritten bool           // the arguments are a hook's
 	verdict   policy.Decision
+	asked     *Question // nil when nobody is to be asked
+	answer    *Answer   // nil until someone answered
+	staged    bool      // a draft stands for the effect
 
 	permit  Permit
 	out     Output
@@ -97,8 +102,11 @@ type step struct {
 var walk = []step{
 	{"journal", (*passage).recall, false},
 	{"gates", (*passage).judge, false},
-	{"approver", (*passage).ask, false},
+	{"question", (*passage).pose, false},
+	{stepAsk, (*passage).ask, false},
+	{"answer", (*passage).heed, false},
 	{stepBegin, (*passage).begin, false},
+	{"stage", (*passage).stage, false},
 	{stepRun, (*passage).perform, false},
 	{"bound", (*passage).bound, true},
 	{"html", (*passage).stripHTML, true},
@@ -160,8 +168,8 @@ func (p *passage) begin(ctx context.Context) error {
 	}
 	b := Begun{Call: p.id, Tool: p.tool.Name, ArgHash: p.given, Lease: p.lease.ID, Attempt: p.record.Attempts + 1, At: p.b.cfg.Now(),
 		Durable: !p.tool.Idempotent}
-	if p.tool.Caps.Has(policy.ExternalSend) {
-		b.Sends = p.req.ArgsBytes
+	if p.tool.Caps.Has(policy.ExternalSend) && !p.tool.Staged {
+		b.Sends, b.To = p.req.ArgsBytes, p.to()
 	}
 	if err := p.d.run.Journal.Begin(b); err != nil {
 		return interp.Unwind(fmt.Errorf("bridge: %s: the intent could not be recorded, so it was not done: %w", p.tool.Name, err))
@@ -196,6 +204,25 @@ func (p *passage) still(ctx context.Context) error {
 	return nil
 }
 
+// to says where a call sends: to the hosts of its URLs, to its other destinations,
+// or only to whatever its tool stands for.
+func (p *passage) to() []string {
+	var to []string
+	for _, u := range p.req.URLs {
+		to = append(to, u.Host)
+	}
+	for _, name := range p.tool.Destinations {
+		if !slices.Contains(p.tool.URLs, name) && !slices.Contains(p.tool.Paths, name) {
+			to = append(to, texts(p.masked[name])...)
+		}
+	}
+	slices.Sort(to)
+	if to = slices.Compact(to); len(to) == 0 {
+		return []string{p.tool.Name}
+	}
+	return to
+}
+
 func (p *passage) root() Root {
 	return Root{space: p.d.run.Space, judged: p.targets, state: p.d.run.State, turn: p.turn}
 }
@@ -208,13 +235,16 @@ func (p *passage) idempotencyKey() string {
 
 // perform runs the tool and notes what it really touched.
 func (p *passage) perform(ctx context.Context) error {
-	p.permit = Permit{id: p.id, args: p.args, now: p.req.Now, secrets: p.b.cfg.Secrets, key: p.idempotencyKey, root: p.root(), http: HTTP{client: p.b.cfg.HTTP}}
+	if p.staged {
+		return nil
+	}
+	p.permit = Permit{id: p.id, args: p.args, now: p.req.Now, secrets: p.b.cfg.Secrets, key: p.idempotencyKey, root: p.root(), http: HTTP{client: p.b.cfg.HTTP}, box: p.b.cfg.Box}
 	start := time.Now()
 	failed := p.act(ctx)
 	p.outcome = Outcome{Call: p.id, Tool: p.tool.Name, Value: p.out.Value, Failed: failed, Wrote: p.permit.wrote,
 		External: !p.out.Local || p.permit.network, Millis: time.Since(start).Milliseconds()}
 	if p.failure != nil {
-		p.outcome.Value, p.outcome.Refused = nil, refusedBy(p.failure)
+		p.outcome.Value, p.outcome.Refused, p.outcome.Unknown = nil, refusedBy(p.failure), errors.Is(p.failure, ErrOutcomeUnknown)
 	}
 	return nil
 }

@@ -27,6 +27,11 @@ var (
 	// block.
 	ErrStepCalls = errors.New("too many calls in one step")
 
+	// ErrOutcomeUnknown: the other side of a tool was lost in the middle of a call,
+	// so that the effect may or may not have happened. A tool's error wraps it; the
+	// same call is then not repeated without a person's yes.
+	ErrOutcomeUnknown = errors.New("it may have happened or not")
+
 	// ErrStopped: a hook asked for the end of the run. It unwinds the block.
 	ErrStopped = errors.New("stopped by a hook")
 )

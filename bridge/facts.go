@@ -24,7 +24,7 @@ func (p *passage) facts(context.Context) policy.Decision {
 				continue
 			}
 			p.targets[text] = t
-			p.req.Paths = append(p.req.Paths, policy.PathFact{Param: param, Rel: t.Rel, Abs: t.Abs, Writable: t.Writable})
+			p.req.Paths = append(p.req.Paths, policy.PathFact{Param: param, Rel: t.Rel, Abs: t.Abs, Writable: t.Writable, Made: p.d.run.State.Made[t.Rel]})
 		}
 	}
 	for _, param := range p.tool.URLs {
@@ -38,7 +38,7 @@ func (p *passage) facts(context.Context) policy.Decision {
 			p.req.URLs = append(p.req.URLs, fact)
 		}
 	}
-	return d
+	return d.Narrow(p.command())
 }
 
 // misread says why an argument names nothing. Of one that is never shown it says
@@ -79,5 +79,6 @@ func (p *passage) hookCall() HookCall {
 	r := p.req
 	r.Args = p.shown()
 	r.Paths, r.URLs = p.shownFacts()
+	r.Shell = p.shownShell()
 	return HookCall{Run: p.d.run.ID, Step: p.d.step, Request: r, Secret: p.args, Gates: p.decisions, ArgHash: p.hash}
 }

@@ -39,6 +39,7 @@ var gates = []gate{
 	{"facts", (*passage).facts, pure},
 	{"interlock", (*passage).interlock, pure},
 	{"named", (*passage).named, pure},
+	{"secrets", (*passage).secrets, pure},
 	{"caps", (*passage).caps, pure},
 	{"lease", (*passage).leased, pure},
 	{"rate", (*passage).rate, pure},
@@ -50,7 +51,7 @@ var gates = []gate{
 // once.
 func (p *passage) judge(ctx context.Context) error {
 	p.decisions, p.bad = make([]policy.Decision, 0, len(gates)+1), false
-	if p.record.Attempts > 0 {
+	if p.doubtful() {
 		p.decisions = append(p.decisions, p.unknownOutcome())
 	}
 	for _, g := range gates {
@@ -119,6 +120,7 @@ func (p *passage) decided() error {
 	d := Decided{Call: p.id, Tool: p.call.Tool, Args: p.shown(), ArgHash: p.given, Position: scan.Line(p.call.Position, maxName),
 		Decision: p.verdict, Gates: p.decisions, Notes: p.notes, Held: p.d.run.State.Held, Carries: p.carries(), Control: p.req.Control, Lease: p.lease.ID, Bad: p.bad}
 	d.Paths, d.URLs = p.shownFacts()
+	d.Shell = p.shownShell()
 	if err := p.d.run.Journal.Decided(d); err != nil {
 		return interp.Unwind(err)
 	}
@@ -294,31 +296,6 @@ func (p *passage) needsTrust(l leases.Lease) bool {
 	return p.tool.Caps.Has(policy.Destructive) && outside
 }
 
-// rate counts the begun calls in the window that ends now, so that an edge gives
-// no second burst and a refused call costs nothing.
-func (p *passage) rate(context.Context) policy.Decision { return p.rateAt(p.req.Now) }
-
-func (p *passage) rateAt(now time.Time) policy.Decision {
-	r := p.tool.Rate
-	if r.N == 0 {
-		return policy.Allowed("")
-	}
-	begun := p.d.run.State.Begun[p.tool.Name]
-	since := now.Add(-r.Per)
-	i, _ := slices.BinarySearchFunc(begun, since, func(t, s time.Time) int {
-		if t.After(s) {
-			return 1
-		}
-		return -1
-	})
-	if len(begun)-i < r.N {
-		return policy.Allowed("")
-	}
-	wait := begun[len(begun)-r.N].Add(r.Per).Sub(now)
-	return policy.Decision{Rule: "rate", Values: []policy.Value{{Name: "retry-after", Value: wait.String()}}, Reason: fmt.Sprintf(
-		"%s may begin %d times in %v; retry after %v", p.tool.Name, r.N, r.Per, wait.Round(time.Millisecond))}
-}
-
 func (p *passage) rules(context.Context) policy.Decision {
 	d, notes := p.b.cfg.Policy.JudgeAll(p.req)
 	for _, n := range notes {
@@ -367,10 +344,22 @@ func (p *passage) change(args map[string]any) policy.Decision {
 	return policy.Allowed("")
 }
 
+// doubtful reports whether the effect may have happened already: this call, or an
+// earlier one of the same tool and arguments, began and its outcome is not known.
+func (p *passage) doubtful() bool {
+	return p.record.Attempts > 0 || p.d.run.State.Unknown[p.effect()] != ""
+}
+
+func (p *passage) effect() Effect { return Effect{p.call.Tool, p.given} }
+
 func (p *passage) unknownOutcome() policy.Decision {
-	if p.tool != nil && p.tool.Idempotent {
+	if p.tool != nil && (p.tool.Idempotent || p.tool.Staged) {
 		return policy.Allowed("journal")
 	}
-	return policy.Decision{Verdict: policy.Ask, Gate: "journal", Rule: "unknown-outcome", Reason: fmt.Sprintf(
-		"this call was begun %d time(s) and never ended, so it may have happened already; it is not repeated without a person's yes", p.record.Attempts)}
+	why := fmt.Sprintf("this call was begun %d time(s) and never ended", p.record.Attempts)
+	if p.record.Attempts == 0 {
+		why = fmt.Sprintf("the same call, %s, lost its other side before it ended", p.d.run.State.Unknown[p.effect()])
+	}
+	return policy.Decision{Verdict: policy.Ask, Gate: "journal", Rule: "unknown-outcome",
+		Reason: why + ", so it may have happened already; it is not repeated without a person's yes"}
 }

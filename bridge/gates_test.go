@@ -47,7 +47,7 @@ func TestADeniedCallListsEveryReason(t *testing.T) {
 	for _, g := range d.Gates {
 		said = append(said, g.Gate+" "+g.Verdict.String())
 	}
-	want := []string{"registry allow", "schema allow", "facts deny", "interlock deny", "named deny", "caps deny", "lease ask", "rate deny", "policy deny"}
+	want := []string{"registry allow", "schema allow", "facts deny", "interlock deny", "named deny", "secrets allow", "caps deny", "lease ask", "rate deny", "policy deny"}
 	if !slices.Equal(said, want) {
 		t.Errorf("the gates said %q, want %q", said, want)
 	}

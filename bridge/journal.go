@@ -80,6 +80,7 @@ type Decided struct {
 	Carries  policy.Taint      `json:"carries"` // what its arguments and control flow hold: its result may give it back
 	Paths    []policy.PathFact `json:"paths,omitempty"`
 	URLs     []policy.URLFact  `json:"urls,omitempty"`
+	Shell    *policy.ShellFact `json:"shell,omitempty"`
 	Control  policy.Taint      `json:"control"` // what the control flow that led to the call holds
 	Lease    string            `json:"lease,omitempty"`
 	Bad      bool              `json:"bad,omitempty"` // a mistake of the script, not a refusal
@@ -93,6 +94,7 @@ type Begun struct {
 	Lease   string    `json:"lease,omitempty"`
 	Attempt int       `json:"attempt"`
 	Sends   int       `json:"sends,omitempty"` // bytes of the arguments, for a tool that sends
+	To      []string  `json:"to,omitempty"`    // where it sends them: hosts of URLs, else destinations; a sensitive one by its keyed hash
 	At      time.Time `json:"at"`
 	Durable bool      `json:"durable"`
 }
@@ -112,6 +114,8 @@ type Outcome struct {
 	Injection *Suspicion     `json:"injection,omitempty"`
 	Wrote     []Written      `json:"wrote,omitempty"`
 	Hidden    string         `json:"hidden,omitempty"`  // why a hook or a scan hid the value
+	Unknown   bool           `json:"unknown,omitempty"` // the other side was lost before it answered: the effect may have happened
+	Draft     string         `json:"draft,omitempty"`   // of a staged call: nothing was sent
 	Refused   string         `json:"refused,omitempty"` // who refused while the tool ran: egress or workspace
 	Stop      string         `json:"stop,omitempty"`    // why a hook ends the run with this call
 	Notes     []string       `json:"notes,omitempty"`   // of hooks that saw the result
@@ -123,13 +127,6 @@ type Outcome struct {
 type Suspicion struct {
 	Score float64  `json:"score"` // 0 to 1
 	Rules []string `json:"rules"`
-}
-
-// Written is a file that a call wrote.
-type Written struct {
-	Path      string `json:"path"`
-	SHA256    string `json:"sha256"`
-	Untrusted bool   `json:"untrusted"` // third-party content was held when it was written
 }
 
 // A State is what a conversation's events fold to, as the gates read it. The
@@ -144,14 +141,24 @@ type State struct {
 	Calls      int
 	BytesSent  int64
 	CostUSD    float64
-	Waited     time.Duration   // spent waiting for people: lease time stands still
-	Tainted    map[string]bool // paths and SHA-256 sums of files written while third-party content was held
+	Waited     time.Duration     // spent waiting for people: lease time stands still
+	SentTo     map[string]int64  // bytes, by Begun.To
+	Unknown    map[Effect]string // by what was called: the id of the last call, where its outcome is not known
+	Tainted    map[string]bool   // paths and SHA-256 sums of files written while third-party content was held
+	Made       map[string]bool   // paths of files that this run made and that are there still
 
 	// Untrusted reports whether an earlier run wrote the content with this hex
 	// SHA-256 while it held third-party content; nil knows of no earlier run. It is
 	// no part of the fold: what it answered stands in the Outcome's taint.
 	Untrusted func(sha256 string) bool
+
+	// Elsewhere returns when other runs of this principal began a tool, since a
+	// moment; nil knows of no other run. An error refuses the call.
+	Elsewhere func(tool string, since time.Time) ([]time.Time, error)
 }
+
+// An Effect is a tool with its arguments, by the hash that the journal has of them.
+type Effect struct{ Tool, ArgHash string }
 
 // Active is the time of the lease clock: now, less what was spent waiting for
 // people.

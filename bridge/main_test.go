@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/interp/interptest"
 )
 
@@ -11,6 +12,7 @@ import (
 var worker string
 
 func TestMain(m *testing.M) {
+	sandbox.MaybeChild()
 	path, remove := interptest.Worker()
 	worker = path
 	code := m.Run()

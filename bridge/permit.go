@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/codeact-dev/codeact/bridge/egress"
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/policy"
 )
@@ -28,8 +30,9 @@ var (
 
 // What a Root says that a tool acts on, rather than passes on. errors.Is finds them.
 var (
-	ErrNotFound = workspace.ErrNotFound // there is no such file
-	ErrPartial  = workspace.ErrPartial  // a walk left something out; it did all the rest
+	ErrNotFound   = workspace.ErrNotFound   // there is no such file
+	ErrPartial    = workspace.ErrPartial    // a walk left something out; it did all the rest
+	ErrNotRegular = workspace.ErrNotRegular // a directory, a pipe, a device
 )
 
 // A Permit is leave to perform one call. Only the bridge makes one; the zero
@@ -42,6 +45,7 @@ type Permit struct {
 	now     time.Time
 	root    Root
 	http    HTTP
+	box     *sandbox.Box
 	secrets func(name string) (string, error)
 
 	network bool         // the call reached the network
@@ -153,20 +157,31 @@ func (r *Root) ReadFile(path string, limit int64) (data []byte, more bool, err e
 }
 
 func (r *Root) read(t workspace.Target, limit int64) (data []byte, more bool, err error) {
-	f, _, err := r.space.OpenFile(t)
+	f, info, err := r.space.OpenFile(t)
 	if err != nil {
 		return nil, false, err
 	}
 	defer f.Close()
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", t.Rel, errors.Unwrap(err))
-	}
+	h := sha256.New()
+	data, err = io.ReadAll(io.TeeReader(io.LimitReader(f, limit+1), h))
+	whole := len(data) > 0
 	if int64(len(data)) > limit {
 		data, more = data[:limit], true
 	}
-	r.note(t, r.thirdParty(data))
+	if more && info.Size() <= maxWritten { // the index knows whole files
+		_, rest := io.Copy(h, io.LimitReader(f, maxWritten))
+		err = cmp.Or(err, rest)
+	}
+	if err != nil {
+		return nil, false, unreadable(t, err)
+	}
+	r.note(t, whole && r.known(hex.EncodeToString(h.Sum(nil))))
 	return data, more, nil
+}
+
+// unreadable is an error of reading, without the host's path in it.
+func unreadable(t workspace.Target, err error) error {
+	return fmt.Errorf("%s: %w", t.Rel, errors.Unwrap(err))
 }
 
 // note joins what a file's name or content brings in. A spilled result may be
@@ -182,15 +197,10 @@ func (r *Root) note(t workspace.Target, untrusted bool) {
 	r.p.brought = r.p.brought.Join(policy.Tainted(policy.Unvouched, r.p.id))
 }
 
-// thirdParty reports whether this run or an earlier one wrote this content while
-// it held third-party content. Nothing is nobody's: the digest of an empty file
-// would mark every empty file. A part of a file has another digest, but no run
-// writes a file that is longer than what tools read of one.
-func (r *Root) thirdParty(data []byte) bool {
-	if len(data) == 0 {
-		return false
-	}
-	sum := digest(data)
+// known reports whether this run or an earlier one wrote the content with this
+// digest while it held third-party content. The caller does not ask for the digest
+// of nothing, which would mark every empty file.
+func (r *Root) known(sum string) bool {
 	return r.state.Tainted[sum] || r.state.Untrusted != nil && r.state.Untrusted(sum)
 }
 
@@ -203,9 +213,23 @@ func (r *Root) List(path string, limit int) (entries []workspace.Entry, more boo
 	}
 	entries, more, err = r.space.ReadDir(t, limit)
 	r.note(t, slices.ContainsFunc(entries, func(e workspace.Entry) bool {
-		return e.Untrusted || r.state.Tainted[gopath.Join(t.Rel, e.Name)]
+		return e.Untrusted || r.chosen(gopath.Join(t.Rel, e.Name))
 	}))
 	return entries, more, err
+}
+
+// chosen reports whether the run, while it held third-party content, chose this
+// name: of a file that it wrote, or of a directory above one.
+func (r *Root) chosen(rel string) bool {
+	if r.state.Tainted[rel] {
+		return true
+	}
+	for path := range r.state.Tainted {
+		if strings.HasPrefix(path, rel+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // A ReadFunc reads at most limit bytes of the file that a walk is at; more says
@@ -241,23 +265,4 @@ func below(start, rel string) string {
 		return gopath.Base(rel)
 	}
 	return strings.TrimPrefix(rel, start+"/")
-}
-
-// Write replaces a file, or makes it, at once or not at all. What this call itself
-// brings in is added to the file's label when it is known: see (*passage).taint.
-func (r *Root) Write(path string, data []byte) error {
-	t, err := r.target(path)
-	if err != nil {
-		return err
-	}
-	if err := r.space.WriteFile(t, data, workspace.Replace); err != nil {
-		return err
-	}
-	r.p.wrote = append(r.p.wrote, Written{Path: t.Rel, SHA256: digest(data), Untrusted: r.state.Held.Untrusted() || r.turn.Untrusted()})
-	return nil
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }

@@ -23,9 +23,9 @@ import (
 func (p *passage) question(ctx context.Context) (Question, error) {
 	now := p.b.cfg.Now()
 	paths, urls := p.shownFacts()
-	q := Question{ID: "a-" + strings.ReplaceAll(p.id, "/", "-"), Call: p.id, Tool: p.tool.Name, Server: p.tool.Server,
+	q := Question{ID: "a-" + strings.ReplaceAll(p.id, "/", "-"), Call: p.id, Tool: p.tool.Name, Server: p.tool.Server, Pinned: p.tool.Pinned,
 		Capabilities: p.tool.Caps.Names(), Decision: p.verdict, Paths: paths, URLs: urls, Held: p.req.Held,
-		Unknown: p.record.Attempts > 0, Asked: now, Expires: now.Add(p.b.cfg.ApprovalTTL)}
+		Shell: p.shownShell(), Files: p.operands(), Unknown: p.doubtful(), Asked: now, Expires: now.Add(p.b.cfg.ApprovalTTL)}
 	for _, d := range p.decisions {
 		if d.Verdict == policy.Ask {
 			q.Gates = append(q.Gates, d)
@@ -130,7 +130,7 @@ func (p *passage) digest(q Question) string {
 	for _, g := range q.Gates {
 		asks = append(asks, g.Gate, g.Rule)
 	}
-	text, _ := json.Marshal([]any{p.call.Tool, p.hash, p.b.pins[p.tool.Name], p.b.cfg.Policy.Digest(), p.req.Paths, asks, q.Diff, p.record.Attempts}) // texts and numbers only
+	text, _ := json.Marshal([]any{p.call.Tool, p.hash, p.b.pins[p.tool.Name], p.b.cfg.Policy.Digest(), p.req.Paths, asks, q.Diff, q.Files, p.record.Attempts}) // texts and numbers only
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
@@ -139,7 +139,7 @@ func (p *passage) digest(q Question) string {
 // alone asked: a lease satisfies no other gate, and one that did not help would
 // be asked for again for ever.
 func (p *passage) offer() (leases.Lease, bool) {
-	if p.level != policy.AskOnce || p.record.Attempts > 0 {
+	if p.level != policy.AskOnce || p.doubtful() {
 		return leases.Lease{}, false
 	}
 	for _, d := range p.decisions {

@@ -24,8 +24,13 @@ type Tool struct {
 
 	Destinations []string // the parameters that say WHERE an effect goes or WHAT it hits
 	Paths, URLs  []string // the parameters that the bridge turns into facts before the gates
+	Commands     []string // the parameters that hold a command: a line for the shell, or a list of words
 	Sensitive    []string // parameters that are never shown, logged or traced
 	Labels       []string // for policies, as "financial"
+
+	Sandboxed bool // its commands run in a box that was seen to hold
+	Pinned    bool // its definition is what the operator approved
+	Staged    bool // a call becomes a draft that a person sends later, not an effect
 
 	// Approval may raise the tier for these arguments; nil never does.
 	Approval func(args map[string]any) Requirement
@@ -35,8 +40,9 @@ type Tool struct {
 	Preview func(context.Context, *Permit) (string, error)
 
 	Record     policy.RecordSpec // how its results name things
-	Rate       Rate
-	Idempotent bool // running it twice is as good as once
+	Rate       Rate              // of this run
+	UserRate   Rate              // of its principal, over all runs of the home
+	Idempotent bool              // running it twice is as good as once
 
 	// Run performs the effect. It gets everything it may touch from the
 	// Permit: it must not open files, dial or read the environment itself. Calls
@@ -60,6 +66,8 @@ type Rate struct {
 	N   int
 	Per time.Duration
 }
+
+func (r Rate) valid() bool { return r.N >= 0 && (r.N == 0 || r.Per > 0) }
 
 // Output is what a tool returns, not yet fit to be shown. The zero value is
 // third-party content of unknown media type.
@@ -88,10 +96,13 @@ func (t *Tool) check() error {
 	if t.Run == nil {
 		fault("it has no Run")
 	}
-	if t.Rate.N < 0 || t.Rate.N > 0 && t.Rate.Per <= 0 {
+	if !t.Rate.valid() || !t.UserRate.valid() {
 		fault("a rate needs a count and a duration")
 	}
-	for what, names := range map[string][]string{"Destinations": t.Destinations, "Paths": t.Paths, "URLs": t.URLs, "Sensitive": t.Sensitive} {
+	if t.Staged && !t.Caps.Has(policy.ExternalSend) {
+		fault("it sends nothing, so there is nothing to stage")
+	}
+	for what, names := range map[string][]string{"Destinations": t.Destinations, "Paths": t.Paths, "URLs": t.URLs, "Commands": t.Commands, "Sensitive": t.Sensitive} {
 		for _, n := range names {
 			if !t.Params.has(n) && (what != "Sensitive" || !isDotted(n)) {
 				fault("%s names %q, which is no parameter", what, n)
@@ -109,6 +120,6 @@ func (t *Tool) Signature() interp.Signature {
 }
 
 func (t *Tool) view(tier policy.Tier) policy.ToolView {
-	return policy.ToolView{Name: t.Name, Server: t.Server, Tier: tier, Caps: t.Caps, Labels: t.Labels,
+	return policy.ToolView{Name: t.Name, Server: t.Server, Tier: tier, Caps: t.Caps, Labels: t.Labels, Sandboxed: t.Sandboxed, Pinned: t.Pinned,
 		Destinations: t.Destinations, Params: t.Params.names, IDs: t.Params.ids}
 }

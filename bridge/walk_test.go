@@ -206,7 +206,7 @@ func TestPanicsEndTheCallAndNotTheHost(t *testing.T) {
 			bridge.ErrDenied, "the gate hooks panicked: h", 0, false},
 		{"hook after", bridge.Config{Tools: []bridge.Tool{p.tool("x")}, Hooks: []bridge.Hook{hook{after: func(bridge.HookCall, bridge.HookOutput) bridge.HookResult { panic("h") }}}},
 			nil, "its result is hidden: it could not be made fit", 1, false},
-		{"clock", bridge.Config{Tools: []bridge.Tool{p.tool("x", tier(policy.AlwaysAsk))}, Approver: says(yes, nil)}, nil, "the step approver panicked", 0, true},
+		{"clock", bridge.Config{Tools: []bridge.Tool{p.tool("x", tier(policy.AlwaysAsk))}, Approver: says(yes, nil)}, nil, "the step question panicked", 0, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

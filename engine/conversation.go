@@ -36,6 +36,9 @@ type Conversation struct {
 	blockedSends int
 	lessons      []LessonReport
 
+	prompted string // what the model reads instead of the goal; "" for the goal
+	added    string // what it reads besides
+
 	failing  string // tool and argument hash of the last failed call
 	failures int    // how often in a row
 	over     *LimitError
@@ -56,7 +59,7 @@ func newConversation(id, path string) *Conversation {
 	return &Conversation{id: id, path: path, records: make(map[string]*bridge.Record), places: make(map[string]bridge.Place), carries: make(map[string]policy.Taint),
 		byCall: make(map[string]*CallReport), learnt: make(map[string]policy.RecordSpec),
 		state: &bridge.State{Leases: leases.NewBook(), Authority: policy.NewAuthority(policy.AuthorityConfig{}),
-			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool),
+			Begun: make(map[string][]time.Time), Tainted: make(map[string]bool), SentTo: make(map[string]int64), Unknown: make(map[bridge.Effect]string),
 			Brought: make(map[bridge.Place]policy.Taint), SeenAt: make(map[int]policy.Taint)}}
 }
 
@@ -113,8 +116,12 @@ func (c *Conversation) apply(e Event) error {
 		if e.Error == secretInBlock {
 			c.deny(fmt.Sprintf("%s/%d", c.id, e.Step), "(block)", policy.Decision{Gate: "secrets", Reason: e.Observation}, nil)
 		}
+	case *DraftOpened:
+		c.state.Held, c.state.Seen = c.state.Held.Join(e.Held), c.state.Seen.Join(e.Held)
 	case *LessonProposed:
 		c.lessons = append(c.lessons, LessonReport{ID: e.ID, State: "proposed"})
+	case *HookRan:
+		c.applyHook(e)
 	case *RunPaused:
 		c.paused = e
 	case *RunCompleted:
@@ -243,6 +250,9 @@ func (c *Conversation) applyBegun(b bridge.Begun) error {
 	c.given = c.given.Join(c.carries[b.Call])
 	c.state.Calls++
 	c.state.BytesSent += int64(b.Sends)
+	for _, to := range b.To {
+		c.state.SentTo[to] += int64(b.Sends)
+	}
 	c.state.Begun[b.Tool] = append(c.state.Begun[b.Tool], b.At)
 	if report := c.byCall[b.Call]; report != nil {
 		report.Executed = true
@@ -258,6 +268,12 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 	r.Phase, r.Outcome = bridge.Ended, o
 	c.state.Held = c.state.Held.Join(o.Taint)
 	c.carry(o.Call, "", o.Taint.Join(c.given)) // what was written with one tool can be read with another
+	effect := bridge.Effect{Tool: o.Tool, ArgHash: r.ArgHash}
+	if o.Unknown {
+		c.state.Unknown[effect] = o.Call
+	} else {
+		delete(c.state.Unknown, effect)
+	}
 	if o.Failed == "" && o.Hidden == "" {
 		c.state.Authority.Learn(o.Call, o.Tool, c.learnt[o.Tool], o.Value)
 		c.failing, c.failures = "", 0
@@ -271,14 +287,11 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 		c.deny(o.Call, o.Tool, policy.Decision{Gate: "output", Reason: o.Hidden}, nil)
 	}
 	for _, w := range o.Wrote {
-		if w.Untrusted {
-			c.state.Tainted[w.Path], c.state.Tainted[w.SHA256] = true, true
-		} else {
-			delete(c.state.Tainted, w.Path)
-		}
+		c.state.Wrote(w)
 	}
 	if report := c.byCall[o.Call]; report != nil {
-		report.External, report.Millis, report.Error = o.External, o.Millis, o.Failed
+		report.External, report.Millis, report.Error, report.Unknown, report.Draft = o.External, o.Millis, o.Failed, o.Unknown, o.Draft
+		report.Executed = o.Draft == "" && report.Executed
 	}
 }
 

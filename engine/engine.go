@@ -39,7 +39,10 @@ type Config struct {
 	// Space opens the files of a run; nil gives it none. The run closes them.
 	Space func(runID string) (*workspace.Space, error)
 
+	Outbox bridge.Outbox // keeps the drafts of staged tools; nil: staged calls fail
+
 	Advisor Advisor                 // nil recalls nothing
+	Hooks   Hooks                   // at the turns of a run; nil has none
 	Observe func(Event, store.Line) // sees every event after it is in the trace; nil shows nobody
 	OnText  func(string)            // sees the model's reply as it arrives; nil shows nobody
 	Now     func() time.Time        // nil means time.Now
@@ -95,11 +98,14 @@ func (e *Engine) converse(ctx context.Context, t Task) (*Conversation, error) {
 	if err := t.check(); err != nil {
 		return nil, err
 	}
-	r, err := e.start(ctx, t)
+	r, err := e.start(ctx, t, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
+	if err := r.greet(); err != nil {
+		return r.Conversation, err
+	}
 	return r.Conversation, r.loop()
 }
 
@@ -111,7 +117,8 @@ type run struct {
 	ctx      context.Context // of this one Run call; a cause says which limit or signal ended it
 	cancel   context.CancelCauseFunc
 	space    *workspace.Space
-	session  *interp.Session
+	session  *interp.Session // nil where a draft is sent
+	draft    *bridge.Draft   // what is sent, in a run that does nothing else
 	lineage  *bridge.Lineage // of the session's blocks
 	doors    bridge.Run
 	system   string
@@ -121,9 +128,9 @@ type run struct {
 	validate func(any) error
 }
 
-// start opens trace, files and interpreter, and writes the first event. On an
-// error it leaves nothing open.
-func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
+// start opens trace, files and interpreter, and writes the first event. A draft
+// that is sent needs no interpreter. On an error it leaves nothing open.
+func (e *Engine) start(ctx context.Context, t Task, draft *bridge.Draft) (_ *run, err error) {
 	now := e.cfg.Now()
 	id := newRunID(now)
 	trace, err := e.cfg.Store.Create(id)
@@ -133,7 +140,7 @@ func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
 	r := &run{e: e, task: t, retries: t.Output.retries()}
 	r.journal = &journal{Conversation: newConversation(id, trace.Path()), trace: trace, now: e.cfg.Now, observe: e.cfg.Observe, log: e.cfg.Log, warned: map[string]bool{},
 		mark: e.cfg.Store.MarkUntrusted}
-	r.state.Untrusted = e.cfg.Store.Untrusted
+	r.state.Untrusted, r.state.Elsewhere = e.cfg.Store.Untrusted, e.elsewhere(id, t.Principal)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.alive = func() error { return context.Cause(r.ctx) }
 	defer func() {
@@ -149,8 +156,10 @@ func (e *Engine) start(ctx context.Context, t Task) (_ *run, err error) {
 			return nil, fmt.Errorf("engine: workspace: %w", err)
 		}
 	}
-	if r.session, err = e.cfg.Interp.Session(r.ctx, e.cfg.Bridge.Signatures()); err != nil {
-		return nil, fmt.Errorf("engine: %w", err)
+	if r.draft = draft; draft == nil {
+		if r.session, err = e.cfg.Interp.Session(r.ctx, e.cfg.Bridge.Signatures()); err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
+		}
 	}
 	return r, r.open(now)
 }
@@ -169,23 +178,37 @@ func (r *run) open(now time.Time) error {
 	if err := r.add(&RunStarted{Task: t.Name, Goal: t.Goal, User: t.Says, Destinations: t.Destinations, Identity: t.Identity, Labels: t.Labels,
 		Principal: t.Principal, Mode: mode(t.Attended), Model: e.cfg.Model.Name(), Limits: l, Leases: t.leases(now), Marker: marker.String(),
 		Tools: e.pins(), Security: e.cfg.Bridge.Security(), Policy: e.cfg.Bridge.PolicyDigest(), TaskDigest: t.Digest,
-		Sandbox: r.session.Sandbox(), Loosened: t.Loosened, Versions: t.Versions}, true); err != nil {
+		Sandbox: r.sandbox(), Box: t.Box, Loosened: t.Loosened, Inbound: t.Inbound, Versions: t.Versions}, true); err != nil {
 		return err
 	}
 	r.doors = bridge.Run{ID: r.id, Attended: t.Attended, Session: policy.SessionView{ID: r.id, User: t.Principal}, Labels: t.Labels,
-		Space: r.space, Journal: r.journal, State: r.state, Marker: marker, Key: key}
+		Space: r.space, Outbox: e.cfg.Outbox, Journal: r.journal, State: r.state, Marker: marker, Key: key}
 	r.lineage = e.cfg.Bridge.NewLineage()
 	r.clock = &stopwatch{left: l.WallTime, expire: func() {
 		r.cancel(&LimitError{Limit: "wallTime", Of: l.WallTime.String(), Why: "the run's active time is over"})
 	}}
 	r.clock.start()
-	r.system = briefing{task: t, tools: e.cfg.Bridge.Signatures(), views: e.cfg.Bridge.Tools(), limits: l, calls: e.cfg.Bridge.MaxCalls()}.system()
+	r.asked = r.asking
+	r.instruct()
 	if e.cfg.Advisor != nil {
 		if r.advice, err = e.cfg.Advisor.Advise(r.ctx, t.Goal); err != nil {
 			return fmt.Errorf("engine: advice: %w", err)
 		}
 	}
 	return nil
+}
+
+func (r *run) sandbox() []string {
+	if r.session == nil {
+		return nil
+	}
+	return r.session.Sandbox()
+}
+
+// instruct makes the first part of the prompt.
+func (r *run) instruct() {
+	b := r.e.cfg.Bridge
+	r.system = briefing{task: r.task, goal: r.goal(), tools: b.Signatures(), views: b.Tools(), limits: r.limits(), calls: b.MaxCalls()}.system()
 }
 
 func (r *run) close() {

@@ -36,8 +36,10 @@ type (
 		Security     policy.Security   `json:"security"`
 		Policy       string            `json:"policy,omitempty"` // digest of the rules
 		TaskDigest   string            `json:"task_digest,omitempty"`
-		Sandbox      []string          `json:"sandbox"` // what confines the interpreter
+		Sandbox      []string          `json:"sandbox"`       // what confines the interpreter
+		Box          []string          `json:"box,omitempty"` // what confines commands: kind, network, and what was seen to hold
 		Loosened     []string          `json:"loosened,omitempty"`
+		Inbound      []Inbound         `json:"inbound,omitempty"` // what of the task reads like another's orders
 		Versions     map[string]string `json:"versions"`
 	}
 	// ToolPin is a tool as it was when the run started.
@@ -90,6 +92,13 @@ type (
 	TaintChanged struct {
 		Held policy.Taint `json:"held"`
 		By   string       `json:"by"` // the call
+	}
+	// DraftOpened says that the run sends a draft of another: with it comes what that
+	// one held.
+	DraftOpened struct {
+		Draft string       `json:"draft"`
+		Call  string       `json:"call"` // which staged it
+		Held  policy.Taint `json:"held"`
 	}
 	// LimitWarning says that a limit is 80 % used.
 	LimitWarning struct {
@@ -162,6 +171,7 @@ func (*LeaseGranted) event() string      { return "lease.granted" }
 func (*CallStarted) event() string       { return "call.started" }
 func (*CallCompleted) event() string     { return "call.completed" }
 func (*TaintChanged) event() string      { return "taint.changed" }
+func (*DraftOpened) event() string       { return "draft.opened" }
 func (*LimitWarning) event() string      { return "limit.warning" }
 func (*WorkerDied) event() string        { return "worker.died" }
 func (*StepCompleted) event() string     { return "step.completed" }
@@ -173,7 +183,7 @@ func (*RunCompleted) event() string      { return "run.completed" }
 func newEvent(kind string) Event {
 	for _, e := range []Event{new(RunStarted), new(StepStarted), new(ModelCompleted), new(CodeProposed), new(CallDecided),
 		new(ApprovalRequested), new(ApprovalResolved), new(LeaseGranted), new(CallStarted), new(CallCompleted), new(TaintChanged),
-		new(LimitWarning), new(WorkerDied), new(StepCompleted), new(LessonProposed), new(RunPaused), new(RunCompleted)} {
+		new(DraftOpened), new(LimitWarning), new(WorkerDied), new(StepCompleted), new(LessonProposed), new(HookRan), new(RunPaused), new(RunCompleted)} {
 		if e.event() == kind {
 			return e
 		}
@@ -263,6 +273,8 @@ type CallReport struct {
 	Executed bool           `json:"executed"`
 	External bool           `json:"external"`
 	Error    string         `json:"error,omitempty"`
+	Unknown  bool           `json:"unknown,omitempty"` // the effect may have happened or not
+	Draft    string         `json:"draft,omitempty"`   // of a call that was staged instead
 	Millis   int64          `json:"ms"`
 }
 

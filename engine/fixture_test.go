@@ -266,6 +266,7 @@ func sameState(t tester, live, loaded *Conversation) {
 			return list
 		}},
 		{"authority", authorityOf},
+		{"goal", func(c *Conversation) any { return c.goal() }},
 	} {
 		if diff := cmp.Diff(asJSON(t, part.of(live)), asJSON(t, part.of(loaded))); diff != "" {
 			t.Errorf("%s (-live +loaded):\n%s", part.name, diff)

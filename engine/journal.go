@@ -26,6 +26,8 @@ type journal struct {
 	spent   *LimitError  // the limit that a call would have broken; nil while none would
 	fatal   error        // the trace cannot be written
 
+	asked func(bridge.Question) error // what a question sets off before anyone is asked; nil nothing
+
 	// mark remembers, for later runs, that content with this hex SHA-256 is
 	// third-party content.
 	mark func(sha256 string) error
@@ -91,8 +93,16 @@ func (j *journal) limited() error {
 }
 
 func (j *journal) Asked(q bridge.Question) error {
+	if err := j.add(&ApprovalRequested{q}, true); err != nil {
+		return err
+	}
+	if j.asked != nil {
+		if err := j.asked(q); err != nil {
+			return err
+		}
+	}
 	j.clock.stop()
-	return j.add(&ApprovalRequested{q}, true)
+	return nil
 }
 
 func (j *journal) Resolved(call string, a bridge.Answer) error {
@@ -115,6 +125,11 @@ func (j *journal) Begin(b bridge.Begun) error {
 	case l.BytesSent > 0 && j.state.BytesSent+int64(b.Sends) > l.BytesSent:
 		return j.reached("bytesSent", fmt.Sprint(l.BytesSent), fmt.Sprintf("%s would send %d bytes after %d", b.Tool, b.Sends, j.state.BytesSent))
 	}
+	for _, to := range b.To {
+		if sent := j.state.SentTo[to]; l.BytesPerDestination > 0 && sent+int64(b.Sends) > l.BytesPerDestination {
+			return j.reached("bytesPerDestination", fmt.Sprint(l.BytesPerDestination), fmt.Sprintf("%s would send %d bytes to %s after %d", b.Tool, b.Sends, to, sent))
+		}
+	}
 	if err := j.add(&CallStarted{b}, b.Durable); err != nil {
 		return err
 	}
@@ -129,7 +144,7 @@ func (j *journal) Begin(b bridge.Begun) error {
 // few. Only live runs come here, so folding a trace marks nothing.
 func (j *journal) End(o bridge.Outcome) error {
 	for _, w := range o.Wrote {
-		if !w.Untrusted {
+		if !w.Untrusted || w.SHA256 == "" { // a name alone
 			continue
 		}
 		if err := j.mark(w.SHA256); err != nil {

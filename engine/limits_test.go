@@ -207,7 +207,7 @@ func TestACancelledRunBeginsNothing(t *testing.T) {
 	var p played
 	e, end := s.engine(t, &p)
 	defer end()
-	r, err := e.start(t.Context(), s.task)
+	r, err := e.start(t.Context(), s.task, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,6 +186,9 @@ func (r *run) unwound(err error) error {
 
 // pause ends the events of a run that waits for a person.
 func (r *run) pause() error {
+	if err := r.pausing(); err != nil {
+		return err
+	}
 	for i := len(r.approvals) - 1; i >= 0; i-- {
 		if a := r.approvals[i]; a.State == "pending" {
 			return r.add(&RunPaused{Approval: a.ID, Call: a.Call, Reason: fmt.Sprintf("%s waits for a person's answer", a.Tool)}, true)
@@ -240,8 +243,12 @@ func (r *run) end(s Status, reason string, output json.RawMessage) error {
 	if err := r.propose(); err != nil {
 		return err
 	}
-	return r.add(&RunCompleted{Status: s, ExitCode: s.ExitCode(), Reason: reason, Output: output, Usage: r.usage,
-		BlockedSends: r.blockedSends, Denied: append([]Denial{}, r.denied...)}, true)
+	e := &RunCompleted{Status: s, ExitCode: s.ExitCode(), Reason: reason, Output: output, Usage: r.usage,
+		BlockedSends: r.blockedSends, Denied: append([]Denial{}, r.denied...)}
+	if err := r.closing(e); err != nil {
+		return err
+	}
+	return r.add(e, true)
 }
 
 // propose writes what the run's refusals would teach, for a person to look at. Its
@@ -251,7 +258,11 @@ func (r *run) propose() error {
 		return nil
 	}
 	calls, text := r.deniedCalls()
-	return r.add(&LessonProposed{ID: "p-" + r.id + "-1", Kind: "lesson", Text: text, Calls: calls, Taint: r.state.Held}, false)
+	l := &LessonProposed{ID: "p-" + r.id + "-1", Kind: "lesson", Text: text, Calls: calls, Taint: r.state.Held}
+	if v, err := r.tell(context.WithoutCancel(r.ctx), Turn{Event: TurnLesson, Lesson: l}); err != nil || !v.Proceed {
+		return err
+	}
+	return r.add(l, false)
 }
 
 // rebuild starts a new worker when the block cost the old one, and runs the earlier

@@ -33,9 +33,18 @@ type Task struct {
 	Limits    Limits
 	Output    OutputSpec
 
-	Digest   string   // of the task file and what it brings; "" for a task that is not a file
-	Loosened []string // settings that are looser than the defaults, for the record
+	Digest   string    // of the task file and what it brings; "" for a task that is not a file
+	Box      []string  // what was seen to hold of the box for commands, for the record
+	Loosened []string  // settings that are looser than the defaults, for the record
+	Inbound  []Inbound // what of the task reads like another's orders, for the record
 	Versions map[string]string
+}
+
+// Inbound is a text of the task that reads like orders that somebody else put there.
+type Inbound struct {
+	Setting string   `json:"setting"` // as the task file names it, "goal"
+	Score   float64  `json:"score"`   // 0 to 1
+	Rules   []string `json:"rules"`
 }
 
 // A LeaseSpec is a lease that the task gives itself.
@@ -58,6 +67,8 @@ type Limits struct {
 	IdenticalCalls int           `json:"identical_calls"` // failures in a row of one tool with one set of arguments; 3
 	CostUSD        float64       `json:"cost_usd"`        // 0 is no limit
 	BytesSent      int64         `json:"bytes_sent"`      // bytes of arguments of tools that send; 0 is no limit
+
+	BytesPerDestination int64 `json:"bytes_per_destination,omitempty"` // the same for each host or other destination; 0 is no limit
 }
 
 func (l Limits) withDefaults() Limits {
@@ -132,7 +143,7 @@ func (t Task) check() error {
 		errs = multierror.Append(errs, errors.New("engine: a task needs a name and a goal"))
 	}
 	l := t.Limits
-	if l.WallTime < 0 || l.Steps < 0 || l.ToolCalls < 0 || l.Tokens < 0 || l.IdenticalCalls < 0 || l.CostUSD < 0 || l.BytesSent < 0 {
+	if l.WallTime < 0 || l.Steps < 0 || l.ToolCalls < 0 || l.Tokens < 0 || l.IdenticalCalls < 0 || l.CostUSD < 0 || l.BytesSent < 0 || l.BytesPerDestination < 0 {
 		errs = multierror.Append(errs, errors.New("engine: a limit is negative"))
 	}
 	for i, s := range t.Leases {

@@ -12,7 +12,7 @@ var known = map[string]policy.Tier{
 	"tool_info": policy.Free, "tool_list": policy.Free, "skill_list": policy.Free,
 	"list_dir": policy.Free, "read_file": policy.Free,
 	"job_status": policy.Free, "list_jobs": policy.Free, "routine_list": policy.Free,
-	"fs_read": policy.Free, "fs_list": policy.Free, "fs_search": policy.Free, "time_now": policy.Free,
+	"fs_read": policy.Free, "fs_list": policy.Free, "fs_search": policy.Free, "time_now": policy.Free, "secret_list": policy.Free,
 
 	"http": policy.AskOnce, "shell": policy.AskOnce, "write_file": policy.AskOnce, "apply_patch": policy.AskOnce,
 	"memory_write": policy.AskOnce, "github": policy.AskOnce, "gmail": policy.AskOnce,

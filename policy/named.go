@@ -73,6 +73,9 @@ func (r Request) unnamed() (string, []argLeaf) {
 	if !r.Tool.Caps.Has(ExternalSend) && !r.Tool.Caps.Has(Destructive) || r.Security.Named == NamedOff {
 		return "", nil
 	}
+	if r.Tool.Sandboxed && !r.Tool.Caps.Has(ExternalSend) {
+		return "", nil // all that it can hit is what the operator lets the run write
+	}
 	aimed := false
 	var bad []argLeaf
 	for _, p := range r.Tool.Destinations {

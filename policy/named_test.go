@@ -80,6 +80,25 @@ func TestAWritablePathIsNamedByTheOperator(t *testing.T) {
 	}
 }
 
+func TestAConfinedCommandIsAimedByTheOperator(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		sandboxed bool
+		caps      []policy.Flag
+		want      policy.Verdict
+	}{
+		{"in a box without network", true, []policy.Flag{policy.PrivateData, policy.Destructive}, policy.Allow},
+		{"in a box with one", true, []policy.Flag{policy.PrivateData, policy.Destructive, policy.ExternalSend}, policy.Ask},
+		{"without a box", false, []policy.Flag{policy.PrivateData, policy.Destructive}, policy.Ask},
+	} {
+		r := policy.Request{Tool: policy.ToolView{Name: "shell", Caps: policy.Declare(tt.caps...), Sandboxed: tt.sandboxed, Params: []string{"command"}},
+			Args: map[string]any{"command": "make"}, Held: policy.Tainted(policy.Untrusted, "c1"), Security: policy.Security{Named: policy.NamedAsk}}
+		if d := policy.Named(r); d.Verdict != tt.want {
+			t.Errorf("%s: %+v", tt.name, d)
+		}
+	}
+}
+
 func TestALaterMessageNames(t *testing.T) {
 	a := policy.NewAuthority(policy.AuthorityConfig{User: []string{"Read my mail"}})
 	r := sending(a)

@@ -52,6 +52,7 @@ type PathFact struct {
 	Rel      string // relative to its root, with "/" ; "@name/…" for an extra root
 	Abs      string
 	Writable bool // inside workspace.writable: the operator named it
+	Made     bool // this run wrote it
 }
 
 // A URLFact is one URL argument after it was parsed.

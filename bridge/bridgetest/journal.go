@@ -26,7 +26,7 @@ type Journal struct {
 // NewJournal returns an empty journal of a clean conversation.
 func NewJournal() *Journal {
 	return &Journal{Records: map[string]bridge.Record{}, State: bridge.State{Leases: leases.NewBook(), Begun: map[string][]time.Time{},
-		Tainted: map[string]bool{}, Brought: map[bridge.Place]policy.Taint{}, SeenAt: map[int]policy.Taint{}, Authority: policy.NewAuthority(policy.AuthorityConfig{})}}
+		Tainted: map[string]bool{}, SentTo: map[string]int64{}, Unknown: map[bridge.Effect]string{}, Brought: map[bridge.Place]policy.Taint{}, SeenAt: map[int]policy.Taint{}, Authority: policy.NewAuthority(policy.AuthorityConfig{})}}
 }
 
 // Run is a run that keeps its events in j.
@@ -111,6 +111,9 @@ func (j *Journal) Begin(b bridge.Begun) error {
 	j.Records[b.Call] = r
 	j.State.Calls++
 	j.State.BytesSent += int64(b.Sends)
+	for _, to := range b.To {
+		j.State.SentTo[to] += int64(b.Sends)
+	}
 	j.State.Begun[b.Tool] = append(j.State.Begun[b.Tool], b.At)
 	if b.Lease != "" {
 		if err := j.State.Leases.Spend(b.Lease, j.State.Active(b.At)); err != nil {
@@ -128,13 +131,13 @@ func (j *Journal) End(o bridge.Outcome) error {
 	r := j.Records[o.Call]
 	r.Phase, r.Outcome = bridge.Ended, &o
 	j.Records[o.Call] = r
+	effect := bridge.Effect{Tool: o.Tool, ArgHash: r.ArgHash}
+	if delete(j.State.Unknown, effect); o.Unknown {
+		j.State.Unknown[effect] = o.Call
+	}
 	j.State.Held = j.State.Held.Join(o.Taint)
 	for _, w := range o.Wrote {
-		if w.Untrusted {
-			j.State.Tainted[w.Path], j.State.Tainted[w.SHA256] = true, true
-		} else {
-			delete(j.State.Tainted, w.Path)
-		}
+		j.State.Wrote(w)
 	}
 	return j.append(o)
 }

@@ -35,6 +35,9 @@ type Config struct {
 	Timeout        time.Duration  // for the whole exchange, body included; 0 means 30 s
 	MaxBody        int64          // bytes, after decompression; 0 means 5 MiB, and 1 GiB is the most
 	MaxHeader      int64          // bytes of response header; 0 means 64 KiB
+	HostRate       Rate           // requests to one host; the zero Rate means 60 a minute
+
+	Now func() time.Time // for HostRate; nil means time.Now
 }
 
 // Resolver finds the addresses of a host; *net.Resolver is one.
@@ -42,11 +45,14 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Client does requests. It keeps no connection, cookie or other state between them, and is safe for concurrent use.
+// Client does requests. It keeps no connection and no cookie between them, only how many each host had, and is safe for concurrent
+// use. There are three ways out: Do for tools, DialContext for a proxy, RoundTripper for a library that has its own http.Client.
+// Each makes the same checks.
 type Client struct {
 	cfg       Config // with defaults filled in
 	allow     []string
 	domains   []string
+	meter     *meter
 	transport *http.Transport
 }
 
@@ -70,12 +76,16 @@ func New(cfg Config) (*Client, error) {
 		}
 		c.domains = append(c.domains, host)
 	}
+	if r := c.cfg.HostRate; r.N <= 0 || r.N > maxRate || r.Per <= 0 {
+		faults = multierror.Append(faults, fmt.Errorf("egress: host rate: want from 1 to %d requests in a positive time", maxRate))
+	}
 	if cfg.Timeout < 0 || cfg.MaxBody < 0 || cfg.MaxBody > maxMaxBody || cfg.MaxHeader < 0 {
 		faults = multierror.Append(faults, errors.New("egress: a limit is negative, or MaxBody over 1 GiB; 0 means the default"))
 	}
 	if err := faults.ErrorOrNil(); err != nil {
 		return nil, err
 	}
+	c.meter = newMeter(c.cfg.HostRate, c.cfg.Now)
 	c.transport = c.newTransport()
 	return c, nil
 }
@@ -92,6 +102,12 @@ func withDefaults(cfg Config) Config {
 	}
 	if cfg.MaxHeader == 0 {
 		cfg.MaxHeader = 64 << 10
+	}
+	if cfg.HostRate == (Rate{}) {
+		cfg.HostRate = defaultRate
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	return cfg
 }

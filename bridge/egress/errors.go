@@ -1,6 +1,9 @@
 package egress
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // ErrRefused is what every *Refused is: the request was stopped here, and nothing that a third party wrote is in the error.
 // Any other error of Do may hold text from the network.
@@ -10,6 +13,8 @@ var ErrRefused = errors.New("refused")
 type Refused struct {
 	Host   string // "" when the URL has none that can be shown
 	Reason string // for the model: what is wrong, and what to do instead
+
+	RetryAfter time.Duration // when the same request may pass; 0: not as it is
 }
 
 func (r *Refused) Error() string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 )
@@ -24,6 +25,9 @@ type Request struct {
 	URL    URL
 	Header map[string]string
 	Body   []byte
+
+	MaxBody int64         // bytes of the answer, for one that is stored and not read; 0 means Config.MaxBody, and 1 GiB is the most
+	Timeout time.Duration // 0 means Config.Timeout
 }
 
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -41,12 +45,15 @@ func (c *Client) build(ctx context.Context, req Request) (*http.Request, error) 
 		return nil, refuse("", "the URL was not parsed")
 	}
 	host := u.parsed.Hostname()
-	if len(c.domains) > 0 && !HostAllowed(host, c.domains) {
-		return nil, refuse(host, "it is not among the allowed domains: "+strings.Join(c.domains, ", "))
+	if err := c.admit(host); err != nil {
+		return nil, err
 	}
 	method := cmp.Or(req.Method, "GET")
-	if !slices.Contains(methods, method) {
-		return nil, refuse(host, "the method "+strconv.Quote(method)+" is not allowed; use one of "+strings.Join(methods, ", "))
+	if err := checkMethod(host, method); err != nil {
+		return nil, err
+	}
+	if req.MaxBody < 0 || req.MaxBody > maxMaxBody || req.Timeout < 0 {
+		return nil, refuse(host, "a limit of the request is negative, or MaxBody over 1 GiB")
 	}
 	header, err := buildHeader(host, req.Header)
 	if err != nil {
@@ -58,6 +65,21 @@ func (c *Client) build(ctx context.Context, req Request) (*http.Request, error) 
 	}
 	out.Header = header
 	return out, nil
+}
+
+// admit refuses a host that is not among the allowed domains.
+func (c *Client) admit(host string) error {
+	if len(c.domains) > 0 && !HostAllowed(host, c.domains) {
+		return refuse(host, "it is not among the allowed domains: "+strings.Join(c.domains, ", "))
+	}
+	return nil
+}
+
+func checkMethod(host, method string) error {
+	if !slices.Contains(methods, method) {
+		return refuse(host, "the method "+strconv.Quote(method)+" is not allowed; use one of "+strings.Join(methods, ", "))
+	}
+	return nil
 }
 
 func buildHeader(host string, given map[string]string) (http.Header, error) {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 type Response struct {
 	Status    int
 	Header    http.Header
-	Body      []byte // decompressed, at most MaxBody
+	Body      []byte // decompressed, at most MaxBody of the request or the client
 	Truncated bool   // there was more
 	MediaType string // lower case; "" if missing or malformed
 	Charset   string // as declared; "" if not
@@ -27,7 +28,7 @@ type Response struct {
 // Do sends one request and reads the answer. An error that is ErrRefused was made here, and nothing was sent; any other comes from
 // the network, and its text may hold what a server wrote. No text holds the query of the URL.
 func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(req.Timeout, c.cfg.Timeout))
 	defer cancel()
 	var remote string
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -37,31 +38,31 @@ func (c *Client) Do(ctx context.Context, req Request) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := c.exchange(out)
+	if err := c.meter.take(req.URL.Host); err != nil {
+		return nil, err
+	}
+	resp, err := c.exchange(out, cmp.Or(req.MaxBody, c.cfg.MaxBody))
 	if err != nil {
-		return nil, outcome(out, err)
+		return nil, outcome(out.Method+" "+out.URL.Hostname(), err)
 	}
 	resp.RemoteIP = remote
 	return resp, nil
 }
 
-// exchange is one round trip: http.Client would follow redirects, and put the whole URL into its errors.
-func (c *Client) exchange(out *http.Request) (*Response, error) {
-	answer, err := c.transport.RoundTrip(out)
+// exchange is one round trip, and at most so many bytes of its body: http.Client would follow redirects, and put the whole URL into its errors.
+func (c *Client) exchange(out *http.Request, most int64) (*Response, error) {
+	answer, err := roundTrip(c.transport, out)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode == http.StatusSwitchingProtocols {
-		return nil, errors.New("the server changed the protocol unasked")
-	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, c.cfg.MaxBody+1))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, most+1))
 	if err != nil {
 		return nil, err
 	}
 	resp := &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}
-	if int64(len(body)) > c.cfg.MaxBody {
-		resp.Body, resp.Truncated = body[:c.cfg.MaxBody], true
+	if int64(len(body)) > most {
+		resp.Body, resp.Truncated = body[:most], true
 	}
 	if media, params, err := mime.ParseMediaType(answer.Header.Get("Content-Type")); err == nil {
 		resp.MediaType, resp.Charset = media, params["charset"]
@@ -72,13 +73,23 @@ func (c *Client) exchange(out *http.Request) (*Response, error) {
 	return resp, nil
 }
 
-// outcome tells a refusal of our own, found in the middle of a round trip, from what the network did.
-func outcome(out *http.Request, err error) error {
+// roundTrip refuses what no request here asks for: a connection that speaks something else from now on.
+func roundTrip(t *http.Transport, out *http.Request) (*http.Response, error) {
+	answer, err := t.RoundTrip(out)
+	if err == nil && answer.StatusCode == http.StatusSwitchingProtocols {
+		answer.Body.Close()
+		return nil, errors.New("the server changed the protocol unasked")
+	}
+	return answer, err
+}
+
+// outcome tells a refusal of our own, found in the middle of an exchange, from what the network did.
+func outcome(doing string, err error) error {
 	var refused *Refused
 	if errors.As(err, &refused) {
 		return refused
 	}
-	return fmt.Errorf("egress: %s %s: %w", out.Method, out.URL.Hostname(), err)
+	return fmt.Errorf("egress: %s: %w", doing, err)
 }
 
 func hostOf(addr net.Addr) string {

@@ -50,7 +50,7 @@ func ParseURL(raw string, schemes ...string) (URL, error) {
 		return u, refuse("", "the scheme "+strconv.Quote(scheme)+" is not allowed; use https")
 	}
 	if u.Userinfo {
-		return u, refuse("", "a user name or password in a URL is not allowed; leave out what stands before the @")
+		return u, refuse("", userinfo)
 	}
 	if u.Host, u.Port, err = hostPort(authority, scheme); err != nil {
 		return u, err
@@ -90,15 +90,25 @@ func defaultPort(scheme string) string {
 	return "443"
 }
 
-// split checks the characters of a URL and cuts out its scheme and authority.
-func split(raw string) (scheme, authority string, err error) {
+const userinfo = "a user name or password in a URL is not allowed; leave out what stands before the @"
+
+// readable refuses a text, a URL or a part of one, that cannot be read in one way only.
+func readable(raw string) error {
 	switch {
 	case len(raw) > maxURL:
-		return "", "", refuse("", "the URL is longer than 8 KiB")
+		return refuse("", "the URL is longer than 8 KiB")
 	case !utf8.ValidString(raw):
-		return "", "", refuse("", "the URL is not valid UTF-8")
+		return refuse("", "the URL is not valid UTF-8")
 	case strings.ContainsFunc(raw, confusing):
-		return "", "", refuse("", "the URL holds a backslash, white space, a control or an invisible character; escape it, as in %20")
+		return refuse("", "the URL holds a backslash, white space, a control or an invisible character; escape it, as in %20")
+	}
+	return nil
+}
+
+// split checks the characters of a URL and cuts out its scheme and authority.
+func split(raw string) (scheme, authority string, err error) {
+	if err := readable(raw); err != nil {
+		return "", "", err
 	}
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok || scheme == "" || strings.ContainsAny(scheme, "/?#@:") {
@@ -124,7 +134,10 @@ func hostPort(authority, scheme string) (host, port string, err error) {
 		return "", "", refuse("", "the port must be a number from 1 to 65535")
 	}
 	if literal, ok := strings.CutPrefix(name, "["); ok {
-		host, err = parseIPv6(strings.TrimSuffix(literal, "]"))
+		literal, closed := strings.CutSuffix(literal, "]")
+		if host, err = parseIPv6(literal); err == nil && !closed {
+			err = refuse("", "an IPv6 address needs both brackets")
+		}
 	} else if strings.Contains(name, ":") {
 		err = refuse("", "an IPv6 address needs brackets")
 	} else {

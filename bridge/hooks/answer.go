@@ -36,6 +36,8 @@ type answer struct {
 	allowed  bool // it said allow, which counts for nothing
 	input    map[string]any
 	output   any
+	prompt   string // UserPromptSubmit: instead of what the user asked
+	context  string // UserPromptSubmit: beside it
 }
 
 // verdictKeys are the words by which JSON that is not alone on standard output is known to be a verdict.
@@ -53,7 +55,7 @@ func parse(event string, out []byte) (answer, error) {
 		if buried(out) {
 			return answer{}, errBuried
 		}
-		return answer{decision: None}, nil
+		return answer{decision: None, context: spoken(event, out)}, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.UseNumber()
@@ -65,6 +67,14 @@ func parse(event string, out []byte) (answer, error) {
 		return answer{}, errors.New("invalid JSON: more text stands after the verdict")
 	}
 	return read(event, top)
+}
+
+// spoken is what text that is not JSON adds to a prompt, as it does in Claude Code. At every other event it is for people.
+func spoken(event string, out []byte) string {
+	if event != UserPromptSubmit {
+		return ""
+	}
+	return strings.ToValidUTF8(string(out), "\ufffd")
 }
 
 // buried reports a verdict that a log line before it would hide.
@@ -83,7 +93,7 @@ var (
 	topKeys = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "additionalContext", "decision", "reason",
 		"hookSpecificOutput"}
 	specificKeys = []string{"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext",
-		"updatedToolOutput", "updatedMCPToolOutput"}
+		"updatedToolOutput", "updatedMCPToolOutput", "updatedPrompt"}
 )
 
 // unknown is the first key of m that is none of these, in order.
@@ -141,10 +151,29 @@ func read(event string, top map[string]any) (a answer, err error) {
 			a.output = plainNumbers(out)
 		}
 	}
+	if err := a.reword(event, f, g); err != nil {
+		return a, err
+	}
 	if f.err == nil {
 		f.err = g.err
 	}
 	return a, f.err
+}
+
+// reword reads what a hook makes of the prompt.
+func (a *answer) reword(event string, top, specific *fields) error {
+	prompt, ok := field[string](specific, "updatedPrompt")
+	switch {
+	case ok && event != UserPromptSubmit:
+		return fmt.Errorf("invalid JSON: updatedPrompt in %s, where there is no prompt", event)
+	case ok && strings.TrimSpace(prompt) == "":
+		return errors.New("invalid JSON: updatedPrompt is empty; to refuse the prompt, give a decision")
+	case event == UserPromptSubmit:
+		outer, _ := field[string](top, "additionalContext")
+		inner, _ := field[string](specific, "additionalContext")
+		a.prompt, a.context = prompt, strings.TrimSpace(outer+"\n"+inner)
+	}
+	return nil
 }
 
 // judge adds one decision and its reason.

@@ -33,6 +33,9 @@ const (
 
 var events = []string{PreToolUse, PostToolUse, ApprovalRequest, RunStart, RunEnd, Notification, LessonProposed, UserPromptSubmit}
 
+// Events lists every event.
+func Events() []string { return slices.Clone(events) }
+
 // toolEvents are those whose matcher is read against a tool's name.
 var toolEvents = []string{PreToolUse, PostToolUse, ApprovalRequest}
 
@@ -63,8 +66,15 @@ func (h Hook) title() string {
 
 // A Set is a list of hooks that was checked. It does not change, and is safe for concurrent use.
 type Set struct {
-	hooks []compiled
-	dir   string
+	hooks      []compiled
+	dir        string
+	transcript func(runID string) string
+}
+
+// WithTranscript returns the set with where a run's transcript is, which hooks are told. It must be redacted; nobody keeps a hook from
+// writing to it.
+func (s *Set) WithTranscript(path func(runID string) string) *Set {
+	return &Set{hooks: s.hooks, dir: s.dir, transcript: path}
 }
 
 type compiled struct {
@@ -112,6 +122,9 @@ func compile(h Hook, dir string) (c compiled, errs []error) {
 		bad("event %q: want one of %s", h.Event, strings.Join(events, ", "))
 	}
 	if h.Matcher != "" && h.Matcher != "*" {
+		if !slices.Contains(toolEvents, h.Event) {
+			bad("matcher %q: %s is about no tool, so it would never run; leave the matcher out", h.Matcher, h.Event)
+		}
 		if _, err := regexp.Compile(h.Matcher); err != nil {
 			bad("matcher: %w; several tools are written a|b, all tools *", err)
 		} else {
@@ -213,7 +226,7 @@ func (s *Set) Unmatched(tools []string) []Hook {
 	var out []Hook
 	for _, c := range s.hooks {
 		never := !slices.ContainsFunc(tools, func(t string) bool { return c.matches(c.Event, t) })
-		if c.match != nil && slices.Contains(toolEvents, c.Event) && never {
+		if c.match != nil && never {
 			out = append(out, c.Hook)
 		}
 	}

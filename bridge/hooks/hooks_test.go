@@ -96,7 +96,7 @@ func TestMatcherIsAnchored(t *testing.T) {
 		hooks.Hook{Event: "PreToolUse", Name: "two", Matcher: "fs_write|mail_.*", Command: "true"},
 		hooks.Hook{Event: "PreToolUse", Name: "comma", Matcher: "fs_write,fs_edit", Command: "true"},
 		hooks.Hook{Event: "PostToolUse", Name: "post", Matcher: "fs_write", Command: "true"},
-		hooks.Hook{Event: "Notification", Name: "note", Matcher: "idle", Command: "true"},
+		hooks.Hook{Event: "Notification", Name: "note", Command: "true"},
 	)
 	for _, tt := range []struct {
 		event, tool string

@@ -17,7 +17,6 @@ import (
 const (
 	maxStdout = 1 << 20 // bytes; more blocks
 	maxStderr = 64 << 10
-	maxReason = 2 << 10
 
 	// waitDelay is how long a pipe may stay open after the hook ended or was killed. Without it a background child that
 	// inherited the pipe made a timeout of 1 s last 4 s (measured).
@@ -34,9 +33,11 @@ var observeOnly = []string{ApprovalRequest, Notification, RunEnd}
 // A Verdict is what all hooks of one event said together.
 type Verdict struct {
 	Decision      string         // none, ask, deny or stop; the strictest of all
-	Reason        string         // of the hooks that did not say none, in the order of the config
+	Reason        string         // of the hooks that did not say none, in the order of the config; as long as they wrote it: to be redacted before it is cut
 	UpdatedInput  map[string]any // not nil: the call is to be judged again, from the first gate, with these arguments
 	UpdatedOutput any            // not nil: what the model is to see instead
+	Prompt        string         // not empty: what the model is to read instead of what the user asked
+	Context       string         // what it is to read besides
 	Runs          []Ran
 	Warnings      []string
 }
@@ -55,44 +56,73 @@ type Ran struct {
 //
 // The zero Verdict is never returned: its empty Decision is no decision, and must deny.
 func (s *Set) Run(ctx context.Context, event, tool string, in Input) Verdict {
-	v := Verdict{Decision: None}
-	var reasons []string
-	var inputs []map[string]any
-	var outputs []any
+	if in.TranscriptPath == "" && s.transcript != nil {
+		in.TranscriptPath = s.transcript(in.runID())
+	}
+	var all heard
 	for _, h := range s.hooks {
-		if !h.matches(event, tool) {
-			continue
-		}
-		ran, a := s.one(ctx, h, event, tool, in)
-		switch {
-		case ran.Outcome == "allow_ignored":
-			v.Warnings = append(v.Warnings, "hook_allow_ignored: "+h.title()+": a hook cannot allow a call")
-		case ran.Outcome == "failed" && a.decision == None:
-			v.Warnings = append(v.Warnings, h.title()+": "+ran.Reason+" (onFailure: warn)")
-		}
-		if slices.Contains(observeOnly, event) && a.decision != None {
-			v.Warnings = append(v.Warnings, fmt.Sprintf("hook_observes_only: %s: %s at %s counts for nothing: %s", h.title(), a.decision, event, a.reason))
-			a = answer{decision: None}
-		}
-		v.Runs = append(v.Runs, ran)
-		v.Decision = stricter(v.Decision, a.decision)
-		if a.decision != None {
-			reasons = append(reasons, h.title()+": "+a.reason)
-		}
-		if a.input != nil {
-			inputs = append(inputs, a.input)
-		}
-		if a.output != nil {
-			outputs = append(outputs, a.output)
+		if h.matches(event, tool) {
+			ran, a := s.one(ctx, h, event, tool, in)
+			all.add(h, event, ran, a)
 		}
 	}
-	if !same(inputs) || !same(outputs) {
+	return all.verdict()
+}
+
+// heard collects what the hooks of one event say.
+type heard struct {
+	v                          Verdict
+	reasons, prompts, contexts []string
+	inputs                     []map[string]any
+	outputs                    []any
+}
+
+func (all *heard) add(h compiled, event string, ran Ran, a answer) {
+	v := &all.v
+	observes := slices.Contains(observeOnly, event)
+	switch {
+	case ran.Outcome == "allow_ignored":
+		v.Warnings = append(v.Warnings, "hook_allow_ignored: "+h.title()+": a hook cannot allow a call")
+	case ran.Outcome == "failed" && observes:
+		v.Warnings = append(v.Warnings, fmt.Sprintf("%s: %s (%s goes on without it)", h.title(), ran.Reason, event))
+	case ran.Outcome == "failed" && a.decision == None:
+		v.Warnings = append(v.Warnings, h.title()+": "+ran.Reason+" (onFailure: warn)")
+	case observes && a.decision != None:
+		v.Warnings = append(v.Warnings, fmt.Sprintf("hook_observes_only: %s: %s at %s counts for nothing: %s", h.title(), a.decision, event, a.reason))
+	}
+	v.Runs = append(v.Runs, ran)
+	if observes {
+		return
+	}
+	v.Decision = stricter(v.Decision, a.decision)
+	if a.decision != None {
+		all.reasons = append(all.reasons, h.title()+": "+a.reason)
+	}
+	if a.input != nil {
+		all.inputs = append(all.inputs, a.input)
+	}
+	if a.output != nil {
+		all.outputs = append(all.outputs, a.output)
+	}
+	if a.prompt != "" {
+		all.prompts = append(all.prompts, a.prompt)
+	}
+	if a.context != "" {
+		all.contexts = append(all.contexts, a.context)
+	}
+}
+
+func (all *heard) verdict() Verdict {
+	v := all.v
+	v.Decision = stricter(None, v.Decision)
+	if !same(all.inputs) || !same(all.outputs) || !same(all.prompts) {
 		v.Decision = stricter(v.Decision, Deny)
-		reasons = append(reasons, "hook_failed:conflict: two hooks changed the same call in different ways")
+		all.reasons = append(all.reasons, "hook_failed:conflict: two hooks changed the same thing in different ways")
 	}
-	v.Reason = strings.Join(reasons, "; ")
+	v.Reason = strings.Join(all.reasons, "; ")
 	if v.Decision != Deny && v.Decision != Stop {
-		v.UpdatedInput, v.UpdatedOutput = first(inputs), first(outputs)
+		v.UpdatedInput, v.UpdatedOutput, v.Prompt = first(all.inputs), first(all.outputs), first(all.prompts)
+		v.Context = strings.Join(all.contexts, "\n")
 	}
 	return v
 }
@@ -119,10 +149,10 @@ func (s *Set) one(ctx context.Context, h compiled, event, tool string, in Input)
 	start := time.Now()
 	res := s.start(ctx, h, event, tool, in)
 	a, err := res.answer(event)
-	ran := Ran{Name: h.title(), Exit: res.exit, Ms: time.Since(start).Milliseconds(), Outcome: a.decision, Reason: clip(a.reason)}
+	ran := Ran{Name: h.title(), Exit: res.exit, Ms: time.Since(start).Milliseconds(), Outcome: a.decision, Reason: a.reason}
 	switch {
 	case err != nil:
-		ran.Outcome, ran.Reason = "failed", clip("hook_failed:"+err.Error())
+		ran.Outcome, ran.Reason = "failed", "hook_failed:"+err.Error()
 		a = answer{decision: Deny}
 		if h.OnFailure == "warn" {
 			a.decision = None
@@ -168,12 +198,30 @@ func (s *Set) start(ctx context.Context, h compiled, event, tool string, in Inpu
 	if err != nil {
 		return result{exit: -1, err: err}
 	}
-	limit, cancel := context.WithTimeout(ctx, h.Timeout)
+	res, err := spawn(ctx, h.Timeout, maxStdout, func(ctx context.Context) *exec.Cmd {
+		cmd := s.command(ctx, h)
+		cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.env(in, event, tool), bytes.NewReader(input)
+		return cmd
+	})
+	switch {
+	case res.err == nil:
+		res.err = why(err, res, h)
+	case errors.Is(res.err, errTimeout):
+		res.err = fmt.Errorf("%w; nobody refused", res.err) // the model would else say that the user did
+	}
+	return res
+}
+
+var errTimeout = errors.New("timeout")
+
+// spawn runs one command to its end, in a session of its own. What it left behind, or has not finished by then, is killed. A
+// result without an err is an end that err, which is cmd.Run's, explains.
+func spawn(ctx context.Context, timeout time.Duration, most int, command func(context.Context) *exec.Cmd) (res result, err error) {
+	limit, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stdout, stderr := &capped{max: maxStdout, over: cancel}, &capped{max: maxStderr, over: func() {}}
-	cmd := s.command(limit, h)
-	cmd.Dir, cmd.Env = s.dir, s.env(in, event, tool)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
+	stdout, stderr := &capped{max: most, over: cancel}, &capped{max: maxStderr, over: func() {}}
+	cmd := command(limit)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.WaitDelay = waitDelay
 	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	detach(cmd)
@@ -181,21 +229,19 @@ func (s *Set) start(ctx context.Context, h compiled, event, tool string, in Inpu
 	if errors.Is(err, exec.ErrWaitDelay) {
 		_ = killGroup(cmd.Process) // a child holds the pipe, so the group still exists
 	}
-	res := result{exit: -1, stdout: stdout.buf.Bytes(), stderr: stderr.buf.Bytes()}
+	res = result{exit: -1, stdout: stdout.buf.Bytes(), stderr: stderr.buf.Bytes()}
 	if cmd.ProcessState != nil {
 		res.exit = cmd.ProcessState.ExitCode()
 	}
 	switch {
 	case stdout.full.Load():
-		res.err = fmt.Errorf("output: more than %d bytes on standard output", maxStdout)
+		res.err = fmt.Errorf("output: more than %d bytes on standard output", most)
 	case ctx.Err() != nil:
-		res.err = errors.New("cancelled: the run ended before the hook answered")
+		res.err = errors.New("cancelled: the run ended before it answered")
 	case errors.Is(limit.Err(), context.DeadlineExceeded) && err != nil:
-		res.err = fmt.Errorf("timeout: no answer within %s; nobody refused", h.Timeout)
-	default:
-		res.err = why(err, res, h)
+		res.err = fmt.Errorf("%w: no answer within %s", errTimeout, timeout)
 	}
-	return res
+	return res, err
 }
 
 // why explains an end that is neither in time nor an answer.
@@ -232,10 +278,12 @@ func (s *Set) command(ctx context.Context, h compiled) *exec.Cmd {
 var inherited = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
 func (s *Set) env(in Input, event, tool string) []string {
-	env := []string{
-		"CODEACT_RUN_ID=" + in.runID(), "CODEACT_EVENT=" + event, "CODEACT_TOOL_NAME=" + tool,
-		"CODEACT_PROJECT_DIR=" + s.dir, "CLAUDE_PROJECT_DIR=" + s.dir,
-	}
+	return append(inherit(),
+		"CODEACT_RUN_ID="+in.runID(), "CODEACT_EVENT="+event, "CODEACT_TOOL_NAME="+tool,
+		"CODEACT_PROJECT_DIR="+s.dir, "CLAUDE_PROJECT_DIR="+s.dir)
+}
+
+func inherit() (env []string) {
 	for _, name := range slices.Concat(inherited, systemVars) {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
@@ -259,12 +307,4 @@ func (c *capped) Write(p []byte) (int, error) {
 		c.over()
 	}
 	return len(p), nil
-}
-
-// clip cuts a reason, at the border of a character.
-func clip(s string) string {
-	if len(s) <= maxReason {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxReason], "") + "…"
 }

@@ -5,14 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
 
 // hidden reports an element that says of itself that nobody sees it.
-func hidden(n *html.Node) bool {
-	shut := n.DataAtom == atom.Dialog // until it has the attribute open
-	for _, a := range n.Attr {
+func hidden(e element) bool {
+	shut := e.atom == atom.Dialog // until it has the attribute open
+	for _, a := range e.attr {
 		switch a.Key {
 		case "hidden":
 			return true
@@ -31,18 +30,30 @@ func hidden(n *html.Node) bool {
 	return shut
 }
 
-// style is a parsed style attribute: the last value of each property, in lower case.
-type style map[string]string
+// style is a parsed style attribute, in lower case.
+type style []property
+
+type property struct{ name, value string }
+
+// get is the last value of a property, which is the one that counts.
+func (s style) get(name string) string {
+	for i := len(s) - 1; i >= 0; i-- {
+		if s[i].name == name {
+			return s[i].value
+		}
+	}
+	return ""
+}
 
 // hides reports a style that makes text invisible, too small, or puts it off the page.
 func hides(text string) bool {
 	s := parseStyle(text)
 	switch {
-	case s["display"] == "none", s["visibility"] == "hidden", s["visibility"] == "collapse", s["content-visibility"] == "hidden":
+	case s.get("display") == "none", s.get("visibility") == "hidden", s.get("visibility") == "collapse", s.get("content-visibility") == "hidden":
 		return true
 	case s.atMost("opacity", 0.05), s.atMost("font-size", 1), s.atMost("zoom", 0.05):
 		return true
-	case s["color"] == "transparent", s["color"] != "" && (s["color"] == s["background"] || s["color"] == s["background-color"]):
+	case s.get("color") == "transparent", s.get("color") != "" && (s.get("color") == s.get("background") || s.get("color") == s.get("background-color")):
 		return true
 	case s.clipped(), s.tiny(), s.displaced():
 		return true
@@ -66,11 +77,11 @@ func parseStyle(text string) style {
 			return string(rune(r))
 		}), `\`, "")
 	}
-	s := style{}
+	var s style
 	for part := range strings.SplitSeq(strings.ToLower(text), ";") {
 		if name, value, ok := strings.Cut(part, ":"); ok {
 			value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
-			s[strings.TrimSpace(name)] = value
+			s = append(s, property{strings.TrimSpace(name), value})
 		}
 	}
 	return s
@@ -78,7 +89,10 @@ func parseStyle(text string) style {
 
 // number reads a property in pixels; em, rem, vw and percent are taken at their usual size.
 func (s style) number(name string) (float64, bool) {
-	text := s[name]
+	text := s.get(name)
+	if text == "" {
+		return 0, false
+	}
 	digits := cssNumber.FindString(text)
 	v, err := strconv.ParseFloat(digits, 64)
 	if digits == "" || err != nil {
@@ -105,7 +119,7 @@ func (s style) atMost(name string, limit float64) bool {
 
 // tiny reports a box of no size. One with overflow shows its text all the same, unless it says hidden.
 func (s style) tiny() bool {
-	cut := strings.Contains(s["overflow"], "hidden") || strings.Contains(s["overflow"], "clip") || s["overflow-x"] == "hidden" || s["overflow-y"] == "hidden"
+	cut := strings.Contains(s.get("overflow"), "hidden") || strings.Contains(s.get("overflow"), "clip") || s.get("overflow-x") == "hidden" || s.get("overflow-y") == "hidden"
 	for _, side := range []string{"width", "height", "max-width", "max-height"} {
 		if s.atMost(side, 0) || cut && s.atMost(side, 1) {
 			return true
@@ -116,8 +130,8 @@ func (s style) tiny() bool {
 
 // clipped reports what is cut down to nothing.
 func (s style) clipped() bool {
-	path, flat := s["clip-path"], strings.ReplaceAll(s["transform"], " ", "")
-	return strings.HasPrefix(s["clip"], "rect(0") || strings.HasPrefix(s["clip"], "rect(1px") ||
+	path, flat := s.get("clip-path"), strings.ReplaceAll(s.get("transform"), " ", "")
+	return strings.HasPrefix(s.get("clip"), "rect(0") || strings.HasPrefix(s.get("clip"), "rect(1px") ||
 		strings.HasPrefix(path, "inset(50%") || strings.HasPrefix(path, "inset(100%") || strings.HasPrefix(path, "circle(0") || strings.HasPrefix(path, "polygon(0 0)") ||
 		strings.Contains(flat, "scale(0)") || strings.Contains(flat, "scalex(0)") || strings.Contains(flat, "scaley(0)") || strings.Contains(flat, "scale(0,")
 }
@@ -132,13 +146,13 @@ func (s style) displaced() bool {
 			return true
 		}
 	}
-	_, shift, ok := strings.Cut(s["transform"], "translate")
+	_, shift, ok := strings.Cut(s.get("transform"), "translate")
 	if !ok {
 		return false
 	}
 	_, shift, _ = strings.Cut(shift, "(")
 	for part := range strings.SplitSeq(strings.TrimSuffix(shift, ")"), ",") {
-		if (style{"shift": strings.TrimSpace(part)}).atMost("shift", offPage) {
+		if (style{{"shift", strings.TrimSpace(part)}}).atMost("shift", offPage) {
 			return true
 		}
 	}

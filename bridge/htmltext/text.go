@@ -24,27 +24,68 @@ const (
 	maxHref = 2 << 10 // bytes; a longer address is data, not a place
 )
 
-// Text renders htmlSrc, which is UTF-8. Links become `text (address)`, images `[image: alternative text]`; headings, lists, tables
-// and preformatted text stay readable; entities are decoded once. More than 10 MiB or 512 levels is an error.
-func Text(htmlSrc []byte) (string, error) {
-	if len(htmlSrc) > maxSize {
-		return "", fmt.Errorf("htmltext: %d bytes: more than %d; fetch a smaller page or save it to a file", len(htmlSrc), maxSize)
-	}
-	doc, err := html.Parse(bytes.NewReader(htmlSrc))
-	if err != nil {
-		return "", fmt.Errorf("htmltext: the parser stopped, at most %d levels may be nested: %w", maxDepth, err)
-	}
-	var r renderer
-	r.walk(doc)
-	return strings.ToValidUTF8(r.out.String(), "\ufffd"), nil
+// A Page is what an HTML page says.
+type Page struct {
+	Text   string // as a reader sees it
+	Hidden string // what the body says in comments and in elements that are not shown, one a line, up to 64 KiB; code is left out
 }
 
-// A renderer walks a document without recursion.
+// Text is the Text of Read.
+func Text(htmlSrc []byte) (string, error) {
+	p, err := Read(htmlSrc)
+	return p.Text, err
+}
+
+// Read renders htmlSrc, which is UTF-8. Links become `text (address)`, images `[image: alternative text]`; headings, lists, tables
+// and preformatted text stay readable; entities are decoded once. More than 10 MiB or 512 levels is an error.
+//
+// Hidden is for a scanner that wants to know what a page hides: it must not be shown to a model.
+func Read(htmlSrc []byte) (Page, error) {
+	if len(htmlSrc) > maxSize {
+		return Page{}, fmt.Errorf("htmltext: %d bytes: more than %d; fetch a smaller page or save it to a file", len(htmlSrc), maxSize)
+	}
+	r, plain := stream(htmlSrc)
+	if !plain {
+		var err error
+		if r, err = tree(htmlSrc); err != nil {
+			return Page{}, err
+		}
+	}
+	return Page{valid(r.out.String()), valid(r.hidden.String())}, nil
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// tree renders any page.
+func tree(src []byte) (*renderer, error) {
+	doc, err := html.Parse(bytes.NewReader(src))
+	if err != nil {
+		return nil, fmt.Errorf("htmltext: the parser stopped, at most %d levels may be nested: %w", maxDepth, err)
+	}
+	r := new(renderer)
+	r.walk(doc)
+	return r, nil
+}
+
+// An element is what the renderer wants to know of one.
+type element struct {
+	atom atom.Atom
+	attr []html.Attribute
+}
+
+// A renderer writes elements and texts as they come.
 type renderer struct {
-	out   writer
-	lists []list // the open ones
-	links []int  // for each open link, how long the text was when it began
-	cells int    // of the current table row so far
+	out    writer
+	hidden strings.Builder
+	lists  []list // the open ones
+	links  []link
+	cells  int // of the current table row so far
+}
+
+// A link is an open one.
+type link struct {
+	began int // how long the text was then
+	href  string
 }
 
 // A list numbers its items from next on, if it is ordered.
@@ -53,20 +94,21 @@ type list struct {
 	next    int
 }
 
+// walk renders a document, without recursion.
 func (r *renderer) walk(root *html.Node) {
 	n := root
 	for {
-		entered := r.enter(n)
+		entered := r.enterNode(n)
 		if entered && n.FirstChild != nil {
 			n = n.FirstChild
 			continue
 		}
 		if entered {
-			r.leave(n)
+			r.leave(n.DataAtom)
 		}
 		for n != root && n.NextSibling == nil {
 			n = n.Parent
-			r.leave(n)
+			r.leave(n.DataAtom)
 		}
 		if n == root {
 			return
@@ -75,8 +117,8 @@ func (r *renderer) walk(root *html.Node) {
 	}
 }
 
-// enter writes what stands before the children of n, and reports whether they are to be read.
-func (r *renderer) enter(n *html.Node) bool {
+// enterNode writes what stands before the children of n, and reports whether they are to be read.
+func (r *renderer) enterNode(n *html.Node) bool {
 	switch n.Type {
 	case html.TextNode:
 		r.out.text(n.Data)
@@ -84,18 +126,60 @@ func (r *renderer) enter(n *html.Node) bool {
 	case html.DocumentNode:
 		return true
 	case html.ElementNode:
-		if dropped(n.DataAtom) || n.Namespace == "svg" || hidden(n) {
-			return false
-		}
-	default: // comments and doctypes
+	case html.CommentNode:
+		r.concealNode(n)
+		return false
+	default: // doctypes
 		return false
 	}
+	e := element{n.DataAtom, n.Attr}
 	if n.DataAtom == atom.Head {
-		r.title(n)
+		if !hidden(e) {
+			r.head(n)
+		}
 		return false
 	}
-	r.out.lines(spacing(n.DataAtom))
-	r.open(n)
+	if n.Namespace != "svg" && r.enter(e) {
+		return true
+	}
+	for c := range n.Descendants() {
+		r.concealNode(c)
+	}
+	return false
+}
+
+// concealNode keeps a comment or a text of the body that is not shown.
+func (r *renderer) concealNode(n *html.Node) {
+	if n.Type != html.CommentNode && n.Type != html.TextNode {
+		return
+	}
+	switch p := n.Parent; p.DataAtom {
+	case atom.Script, atom.Style, atom.Title, atom.Head, atom.Html:
+	default:
+		if p.Type == html.ElementNode && (p.Parent == nil || p.Parent.DataAtom != atom.Head) {
+			r.conceal(n.Data)
+		}
+	}
+}
+
+// maxHidden bounds what is kept of what a page does not show, in bytes.
+const maxHidden = 64 << 10
+
+// conceal keeps a text that is not shown.
+func (r *renderer) conceal(s string) {
+	s = strings.TrimSpace(s)
+	if s = s[:min(len(s), max(0, maxHidden-r.hidden.Len()))]; s != "" {
+		r.hidden.WriteString(s + "\n")
+	}
+}
+
+// enter writes what stands before the children of e, and reports whether they are to be read.
+func (r *renderer) enter(e element) bool {
+	if dropped(e.atom) || hidden(e) {
+		return false
+	}
+	r.out.lines(spacing(e.atom))
+	r.open(e)
 	return true
 }
 
@@ -124,10 +208,10 @@ func spacing(a atom.Atom) int {
 }
 
 // open writes the mark with which an element begins.
-func (r *renderer) open(n *html.Node) {
-	switch n.DataAtom {
+func (r *renderer) open(e element) {
+	switch e.atom {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		r.out.mark(strings.Repeat("#", int(n.Data[1]-'0')) + " ")
+		r.out.mark(strings.Repeat("#", int(e.atom.String()[1]-'0')) + " ")
 	case atom.Br:
 		r.out.breakLine()
 	case atom.Hr:
@@ -137,11 +221,11 @@ func (r *renderer) open(n *html.Node) {
 	case atom.Blockquote:
 		r.out.quote++
 	case atom.Ul, atom.Ol:
-		start, err := strconv.Atoi(attr(n, "start"))
+		start, err := strconv.Atoi(e.value("start"))
 		if err != nil {
 			start = 1
 		}
-		r.lists = append(r.lists, list{n.DataAtom == atom.Ol, start})
+		r.lists = append(r.lists, list{e.atom == atom.Ol, start})
 	case atom.Li:
 		r.item()
 	case atom.Tr:
@@ -151,11 +235,11 @@ func (r *renderer) open(n *html.Node) {
 			r.out.mark(" | ")
 		}
 	case atom.Img:
-		if alt := strings.Join(strings.Fields(attr(n, "alt")), " "); alt != "" {
+		if alt := strings.Join(strings.Fields(e.value("alt")), " "); alt != "" {
 			r.out.text("[image: " + alt + "]")
 		}
 	case atom.A:
-		r.links = append(r.links, r.out.Len())
+		r.links = append(r.links, link{r.out.Len(), e.value("href")})
 	}
 }
 
@@ -175,8 +259,8 @@ func (r *renderer) item() {
 }
 
 // leave writes what stands after the children of an element that was entered.
-func (r *renderer) leave(n *html.Node) {
-	switch n.DataAtom {
+func (r *renderer) leave(a atom.Atom) {
+	switch a {
 	case atom.Pre, atom.Textarea, atom.Listing, atom.Xmp:
 		r.out.pre--
 	case atom.Blockquote:
@@ -185,18 +269,18 @@ func (r *renderer) leave(n *html.Node) {
 	case atom.Ul, atom.Ol:
 		r.lists = r.lists[:len(r.lists)-1]
 	case atom.A:
-		r.link(n)
+		r.leaveLink()
 	}
-	r.out.lines(spacing(n.DataAtom))
+	r.out.lines(spacing(a))
 }
 
-// link writes the address of a link that has any text.
-func (r *renderer) link(n *html.Node) {
-	began := r.links[len(r.links)-1]
+// leaveLink writes the address of a link that has any text.
+func (r *renderer) leaveLink() {
+	l := r.links[len(r.links)-1]
 	r.links = r.links[:len(r.links)-1]
-	text := strings.TrimSpace(r.out.String()[began:])
-	href := strings.Join(strings.Fields(attr(n, "href")), "")
-	scheme, _, _ := strings.Cut(strings.ToLower(href), ":")
+	text := strings.TrimSpace(r.out.String()[l.began:])
+	href := strings.Join(strings.Fields(l.href), "")
+	scheme, _, _ := strings.Cut(strings.ToLower(href[:min(len(href), len("javascript:"))]), ":")
 	switch {
 	case text == "" || text == href || href == "" || href[0] == '#' || scheme == "javascript":
 	case scheme == "data" || len(href) > maxHref:
@@ -206,19 +290,24 @@ func (r *renderer) link(n *html.Node) {
 	}
 }
 
-// title writes the first title in the head, which is all of it that a reader sees.
-func (r *renderer) title(head *html.Node) {
+// head writes the first title in the head, which is all of it that a reader sees.
+func (r *renderer) head(head *html.Node) {
 	for c := head.FirstChild; c != nil; c = c.NextSibling {
 		if c.DataAtom == atom.Title && c.FirstChild != nil {
-			r.out.text(c.FirstChild.Data)
-			r.out.lines(2)
+			r.title(c.FirstChild.Data)
 			return
 		}
 	}
 }
 
-func attr(n *html.Node, name string) string {
-	for _, a := range n.Attr {
+func (r *renderer) title(text string) {
+	r.out.text(text)
+	r.out.lines(2)
+}
+
+// value is that of the first attribute of the name.
+func (e element) value(name string) string {
+	for _, a := range e.attr {
 		if a.Key == name && a.Namespace == "" {
 			return a.Val
 		}

@@ -1,6 +1,8 @@
 package htmltext_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -94,6 +96,24 @@ func TestConcealedTextIsLeftOut(t *testing.T) {
 	}
 }
 
+// What a page hides is kept for a scanner, but for code and for what stands in the head.
+func TestConcealedTextIsKeptApart(t *testing.T) {
+	code := map[string]bool{"script": true, "style": true, "meta": true}
+	for name, page := range concealed {
+		got, err := htmltext.Read([]byte("<p>before</p>" + page))
+		if err != nil || strings.Contains(got.Hidden, "before") || strings.Contains(got.Hidden, "SECRET") == code[name] {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	page := "<!-- top --><html><head><!-- head --><title>t</title></head><body>a<!-- one --><p hidden>two <b>three</b><script>code</script></p><template>four</template></body><!-- end --></html>"
+	if got, err := htmltext.Read([]byte(page)); err != nil || got.Hidden != "one\ntwo\nthree\nfour\n" {
+		t.Errorf("%q, %v", got.Hidden, err)
+	}
+	if got, err := htmltext.Read([]byte("<p>x" + strings.Repeat("<!-- é -->", 100_000))); err != nil || len(got.Hidden) < 60<<10 || len(got.Hidden) > 64<<10+3 || !utf8.ValidString(got.Hidden) {
+		t.Errorf("%d bytes, %v", len(got.Hidden), err)
+	}
+}
+
 func TestOrdinaryStylesHideNothing(t *testing.T) {
 	for _, page := range []string{
 		`<p style="color:red;font-size:12px;opacity:.9">SHOWN</p>`, `<p aria-hidden="false">SHOWN</p>`, `<p style="margin-left:-10px">SHOWN</p>`,
@@ -167,13 +187,26 @@ func FuzzText(f *testing.F) {
 	})
 }
 
+// pages are of the kinds that people write; the last one has to be parsed into a tree.
+var pages = map[string]string{
+	"article":   `<div class="row"><h2>Report of the day</h2><p>Some <b>ordinary</b> text, with a <a href="https://example.com/page?q=1">link</a> and <i style="color:red">words</i>.</p><ul><li>one</li><li>two</li></ul></div>` + "\n",
+	"prose":     `<p>The build took twelve minutes; the report is in the folder of the project, and the last commit repaired the test for package policy.` + "\n",
+	"table":     `<table><thead><tr><th>Name<th>Total</tr></thead><tr class="odd"><td><a href="/items/1845">Ada</a></td><td style="text-align:right">12.50</td></tr></table>` + "\n",
+	"menu":      `<nav aria-label="Main"><ul class="menu"><li class="item"><a class="link" href="/docs/start" data-id="17"><svg width="16" viewBox="0 0 16 16"><path d="M1 1h14v14H1z"/></svg><span>Start</span></a></li></ul></nav>`,
+	"misnested": `<p><b>bold<p>still bold</b> <i>words</i>` + "\n",
+}
+
 func BenchmarkText(b *testing.B) {
-	row := `<div class="row"><h2>Report of the day</h2><p>Some <b>ordinary</b> text, with a <a href="https://example.com/page?q=1">link</a> and <i style="color:red">words</i>.</p><ul><li>one</li><li>two</li></ul></div>` + "\n"
-	page := []byte("<!doctype html><html><head><title>t</title></head><body>" + strings.Repeat(row, 1000) + "</body></html>")
-	b.SetBytes(int64(len(page)))
-	for b.Loop() {
-		if _, err := htmltext.Text(page); err != nil {
-			b.Fatal(err)
-		}
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		b.Run(name, func(b *testing.B) {
+			page := []byte("<!doctype html><html><head><title>t</title></head><body>" + strings.Repeat(pages[name], 200<<10/len(pages[name])) + "</body></html>")
+			b.SetBytes(int64(len(page)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := htmltext.Text(page); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

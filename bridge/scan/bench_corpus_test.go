@@ -2,6 +2,7 @@ package scan_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/google/go-cmp/cmp"
 )
 
 type row struct{ ID, Text, Kind string }
@@ -62,6 +64,39 @@ func (n tally) share(prefix string) float64 {
 		}
 	}
 	return float64(warned) / float64(all)
+}
+
+// The table in testdata says, kind by kind, how many texts of the corpora score at least Suspicious. A change of the rules that changes
+// it must change the file: SCAN_TABLE=write does.
+func TestInjectionTable(t *testing.T) {
+	const path = "testdata/injection.txt"
+	var b strings.Builder
+	b.WriteString("Texts with a warning (scan.Suspicious or more), by kind. TestInjectionTable compares this file.\n")
+	for _, part := range []struct{ title, file string }{{"recall: texts that attack", "scanner_pos.json"}, {"false positives: texts that do not", "scanner_neg.json"}} {
+		n := count(t, part.file)
+		fmt.Fprintf(&b, "\n%s (%s)\n", part.title, part.file)
+		for _, k := range slices.Sorted(maps.Keys(n)) {
+			fmt.Fprintf(&b, "%-55s %3d of %3d\n", k, n[k][1], n[k][0])
+		}
+		if part.file == "scanner_pos.json" {
+			fmt.Fprintf(&b, "direct: %.3f, indirect: %.3f, hard: %.3f (reported, not aimed at)\n", n.share("direct:"), n.share("indirect:"), n.share("hard:"))
+			continue
+		}
+		delete(n, "mention-of-attack")
+		fmt.Fprintf(&b, "all but mention-of-attack: %.4f\n", n.share(""))
+	}
+	if os.Getenv("SCAN_TABLE") == "write" {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), b.String()); d != "" {
+		t.Errorf("%s: %s", path, d)
+	}
 }
 
 func TestInjectionRecall(t *testing.T) {

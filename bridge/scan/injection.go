@@ -2,10 +2,8 @@ package scan
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -25,84 +23,84 @@ type Hit struct {
 	weight  float64
 }
 
-// A reading is one way to read a text.
-type reading struct {
-	text   string
-	hidden bool // it has to be decoded first, which no honest author asks of a reader
-}
-
 // Injection looks for orders to the model, in the text and in what it hides.
 func Injection(s string) Report {
-	encoded := longRun(s)
-	plainASCII := ascii(s)
-	if plainASCII && !encoded && !ruleIndex().any(s) {
+	m := marksOf(s)
+	clean := m == 0 && !strings.Contains(s, "  ") && !ruleKeys().any(s)
+	if clean && !hasRun(s) {
 		return Report{}
 	}
 	hits := map[string]Hit{}
-	for _, r := range readings(s, plainASCII, encoded) {
-		r.scan(hits)
+	if !clean {
+		for _, r := range readings(s, m) {
+			r.scan(hits)
+		}
 	}
-	if !plainASCII && strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(invisible, r) }) >= 0 {
-		if x := hiddenText.FindString(s); x != "" {
+	for _, part := range decodedRuns(s) {
+		for _, r := range ways(nil, part, true) {
+			r.scan(hits)
+		}
+	}
+	if m&markHigh != 0 {
+		if x := hiddenText(s); x != "" {
 			note(hits, "hidden-characters", 0.6, tidy(x))
 		}
 	}
 	return report(hits)
 }
 
-// hiddenText is text in tag characters, or a Latin word split by characters of no width.
-var hiddenText = regexp.MustCompile(`[\x{e0020}-\x{e007e}]{8,}|[a-zA-Z][\x{200b}-\x{200f}\x{2060}-\x{2064}\x{feff}\x{00ad}]+[a-zA-Z]+[\x{200b}-\x{200f}\x{2060}-\x{2064}\x{feff}\x{00ad}]+[a-zA-Z]`)
-
-func readings(s string, plainASCII, encoded bool) []reading {
-	first := tidy(s)
-	list := []reading{{text: first}}
-	if !plainASCII {
-		if f := fold(first); f != first {
-			list = append(list, reading{text: f})
-		}
+// scan notes every rule that matches, once. It is one pass: an expression runs where both a key of its rule and a word that must follow
+// were seen, so that a text full of keys alone costs little more than any other.
+func (r reading) scan(hits map[string]Hit) {
+	if !ruleKeys().any(r.text) {
+		return
 	}
-	if strings.Contains(first, "<") {
-		if t := tagText.ReplaceAllString(first, ""); t != first {
-			list = append(list, reading{text: t})
+	words, waiting := ruleWords(), make([][]int, len(rules)) // by rule: where it may begin, as long as no word that must follow was seen
+	words.each(r.text, func(t *term, lo int) bool {
+		switch i := t.owner; {
+		case seen(hits, rules[i].id) && (!r.hidden || seen(hits, "encoded")):
+		case t.second:
+			for _, begin := range waiting[i] {
+				if lo < begin+ruleWindow {
+					r.match(i, begin, hits)
+				}
+			}
+			waiting[i] = waiting[i][:0]
+		case words.needs[i]:
+			waiting[i] = append(waiting[i], lo) // a word that begins here too comes later, as terms do
+		default:
+			r.match(i, lo, hits)
 		}
-	}
-	if encoded {
-		for _, part := range decoded(s) {
-			list = append(list, reading{text: tidy(part), hidden: true})
-		}
-	}
-	return list
+		return true
+	})
 }
 
-// scan notes every rule that matches, once.
-func (r reading) scan(hits map[string]Hit) {
-	keys, texts := ruleIndex(), ruleTexts()
-	keys.each(r.text, func(word, end int) {
-		rule := &rules[keys.owner[word]]
-		lo := end - len(keys.keys[word])
-		if _, found := hits[rule.id]; found && !r.hidden || !wordStart(r.text, lo) {
-			return
-		}
-		m := texts[keys.owner[word]]().FindStringIndex(r.text[lo:runeFloor(r.text, lo+ruleWindow)])
-		if m == nil {
-			return
-		}
-		excerpt := r.text[lo : lo+m[1]]
-		note(hits, rule.id, rule.weight, excerpt)
-		if r.hidden {
-			note(hits, "encoded", 0.5, excerpt)
-		}
-	})
+// testOnlyMatch, if set, is told of every expression that runs.
+var testOnlyMatch func()
+
+// match notes the rule if its expression matches at lo.
+func (r reading) match(i, lo int, hits map[string]Hit) {
+	if testOnlyMatch != nil {
+		testOnlyMatch()
+	}
+	at := ruleTexts()[i]().FindStringIndex(r.text[lo:runeFloor(r.text, lo+ruleWindow)])
+	if at == nil {
+		return
+	}
+	excerpt := r.text[lo : lo+at[1]]
+	note(hits, rules[i].id, rules[i].weight, excerpt)
+	if r.hidden {
+		note(hits, "encoded", 0.5, excerpt)
+	}
 }
 
 // ruleWindow is what a rule sees from its key on, in bytes.
 const ruleWindow = 240
 
-// wordStart reports that no Latin word runs across i.
-func wordStart(s string, i int) bool { return i == 0 || !wordByte(s[i-1]) || !wordByte(s[i]) }
+func seen(hits map[string]Hit, rule string) bool { _, ok := hits[rule]; return ok }
 
 func note(hits map[string]Hit, rule string, weight float64, excerpt string) {
-	if _, ok := hits[rule]; !ok {
+	if !seen(hits, rule) {
 		hits[rule] = Hit{rule, clip(excerpt, 80), weight}
 	}
 }

@@ -117,35 +117,43 @@ var rules = []rule{
 		`decode (?:this|the following) (?:\w+ ){0,2}?(?:morse|cipher|base64|rot13|caesar|code|string|text)|(?:caesar|morse|rot13)[^.]{0,40}\b(?:cipher|code)\b[^.]*?(?:tell me|answer|reply|respond|do what)|answer the question using the following parts|[a-z] = [a-z] \+ [a-z]\b`},
 }
 
-// ruleTexts are the compiled expressions, in the order of rules, each compiled when
-// a text first holds one of its keys: a process that scans nothing pays nothing.
+// ruleTexts are the expressions, in the order of rules, each compiled when it is first needed.
 var ruleTexts = sync.OnceValue(func() []func() *regexp.Regexp {
 	list := make([]func() *regexp.Regexp, len(rules))
 	for i, r := range rules {
-		list[i] = lazily(r.text)
+		list[i] = sync.OnceValue(func() *regexp.Regexp { return anchored(r.text) })
 	}
 	return list
 })
 
-// lazily compiles text, anchored, when it is first needed.
-func lazily(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + text + `)`) })
-}
+func anchored(text string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + text + `)`) }
 
-// keyed is an index of keys that knows whose each key is.
-type keyed struct {
-	*index
-	owner []int
-	keys  []string
-}
+// ruleKeys finds the keys: most texts hold none. A process that scans nothing pays for none of this.
+var ruleKeys = sync.OnceValue(func() *index { return newIndex(keyTerms()) })
 
-var ruleIndex = sync.OnceValue(func() *keyed {
-	k := new(keyed)
+func keyTerms() (list []term) {
 	for i, r := range rules {
-		for _, key := range r.keys {
-			k.keys, k.owner = append(k.keys, key), append(k.owner, i)
+		for _, t := range termsOf(i, r.keys) {
+			t.starts = true
+			list = append(list, t)
 		}
 	}
-	k.index = newIndex(k.keys)
-	return k
+	return list
+}
+
+// A wordList is an index of the keys and of the words that must follow them.
+type wordList struct {
+	*index
+	needs []bool // by rule: there are such words
+}
+
+var ruleWords = sync.OnceValue(func() wordList {
+	list, needs := keyTerms(), make([]bool, len(rules))
+	for i, r := range rules {
+		for _, t := range termsOf(i, required(r.text)) {
+			t.second, needs[i] = true, true
+			list = append(list, t)
+		}
+	}
+	return wordList{newIndex(list), needs}
 })

@@ -63,9 +63,9 @@ func NewRedactor(c RedactorConfig) (*Redactor, error) {
 		r.patterns = append(r.patterns, re)
 	}
 	if len(r.known) > 0 {
-		keys := make([]string, len(r.known))
+		keys := make([]term, len(r.known))
 		for i, k := range r.known {
-			keys[i] = k.text[:min(len(k.text), keyLen)]
+			keys[i] = term{text: k.text[:min(len(k.text), keyLen)], owner: i}
 		}
 		r.index = newIndex(keys)
 	}
@@ -92,11 +92,11 @@ func (r *Redactor) String(s string) (string, []Finding) {
 
 func (r *Redactor) spans(s string) []span {
 	spans := r.knownSpans(s)
-	keys := shapeIndex()
-	keys.each(s, func(word, end int) {
-		if x, ok := shapes[keys.owner[word]].at(s, end-len(keys.keys[word])); ok {
+	shapeIndex().each(s, func(t *term, lo int) bool {
+		if x, ok := shapes[t.owner].at(s, t.text, lo); ok {
 			spans = append(spans, x)
 		}
+		return true
 	})
 	for i, re := range r.patterns {
 		for _, m := range re.FindAllStringIndex(s, -1) {
@@ -112,12 +112,12 @@ func (r *Redactor) knownSpans(s string) (spans []span) {
 	if r.index == nil {
 		return nil
 	}
-	r.index.each(s, func(word, end int) {
-		k := r.known[word]
-		lo := end - min(len(k.text), keyLen)
+	r.index.each(s, func(t *term, lo int) bool {
+		k := r.known[t.owner]
 		if strings.HasPrefix(s[lo:], k.text) {
 			spans = append(spans, span{lo: lo, hi: lo + len(k.text), rule: "known-secret", name: k.name})
 		}
+		return true
 	})
 	return spans
 }
@@ -133,15 +133,15 @@ func (r *Redactor) HasKnown(s string) (name string, ok bool) {
 
 // HighConfidence names a shape of which a literal stands in s that can hardly be anything but a secret.
 func (r *Redactor) HighConfidence(s string) (rule string, ok bool) {
-	keys := shapeIndex()
-	keys.each(s, func(word, end int) {
-		sh := &shapes[keys.owner[word]]
-		if ok || !sh.high {
-			return
+	shapeIndex().each(s, func(t *term, lo int) bool {
+		sh := &shapes[t.owner]
+		if !sh.high {
+			return true
 		}
-		if _, found := sh.at(s, end-len(keys.keys[word])); found {
-			rule, ok = sh.id, true
+		if _, ok = sh.at(s, t.text, lo); ok {
+			rule = sh.id
 		}
+		return !ok
 	})
 	return rule, ok
 }

@@ -307,6 +307,14 @@ func TestCleanDataCostsNoAllocation(t *testing.T) {
 	}); n > 0 && !raced {
 		t.Errorf("String: %v allocations", n)
 	}
+	if n := testing.AllocsPerRun(100, func() {
+		s, _ := r.String(prose)
+		if scan.Injection(s).Score > 0 || scan.Visible(s) != prose {
+			t.Fatal("ordinary text is suspected")
+		}
+	}); n > 0 && !raced {
+		t.Errorf("a clean result of %d bytes: %v allocations", len(prose), n)
+	}
 	out, found := r.Value(v)
 	if found != nil || !cmp.Equal(out, v) {
 		t.Errorf("%v %v", out, found)

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // A shape is what a kind of secret looks like. Ids are those of gitleaks, so that its documentation and allow lists apply; the two
@@ -17,8 +18,15 @@ type shape struct {
 	loose bool     // may stand in the middle of a word
 	back  func(s string, at int) int
 	real  func(match string) bool // nil, or tells a secret from what only looks like one
-	re    func() *regexp.Regexp
-	need  string // must stand behind the key too, or the expression is not tried
+	maybe func(text string) bool  // nil, or a cheap look that tells most of what cannot match
+	re    func() compiled         // by compileShapes
+}
+
+// A compiled is what a shape's expression comes to.
+type compiled struct {
+	*regexp.Regexp
+	window  int  // what it looks at, in bytes: its longest match, and a character that may decide where that ends
+	anyCase bool // case does not count in its key
 }
 
 // window bounds what follows a key, in bytes: nothing but a private key is longer, and an RSA key of 16,384 bits has 12,600.
@@ -53,9 +61,9 @@ var shapes = compileShapes([]shape{
 	{id: "slack-app-token", keys: []string{"xapp-"}, high: true, text: `xapp-\d-[A-Za-z0-9]+-\d+-[a-z0-9]+`},
 	{id: "slack-legacy-token", keys: []string{"xoxo-", "xoxs-", "xoxa-", "xoxr-"}, high: true, text: `xox[osar]-(?:\d-)?[0-9a-zA-Z-]{16,}`},
 	{id: "slack-webhook-url", keys: []string{"hooks.slack.com/"}, high: true, loose: true,
-		text: `hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{40,})`},
+		text: `hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,}`},
 	{id: "stripe-access-token", keys: []string{"sk_", "rk_"}, high: true, text: `[rs]k_(?:test|live|prod)_[a-zA-Z0-9]{10,99}`},
-	{id: "sendgrid-api-token", keys: []string{"SG."}, high: true, text: `SG\.[\w-]{22}\.[\w-]{43}`},
+	{id: "sendgrid-api-token", keys: []string{"SG."}, high: true, text: `SG\.[\w.=-]{66}`},
 	{id: "npm-access-token", keys: []string{"npm_"}, high: true, text: `npm_[a-zA-Z0-9]{36}`},
 	{id: "pypi-upload-token", keys: []string{"pypi-AgEIcHlwaS5vcmc"}, high: true, text: `pypi-AgEIcHlwaS5vcmc[\w-]{50,}`},
 	{id: "rubygems-api-token", keys: []string{"rubygems_"}, high: true, text: `rubygems_[a-f0-9]{48}`},
@@ -68,10 +76,13 @@ var shapes = compileShapes([]shape{
 		text: `(?:EAAA[\w-]{60}|sq0atp-[\w-]{22}|sq0csp-[\w-]{43})\b`},
 	{id: "twilio-api-key", keys: []string{"SK"}, text: `SK[0-9a-f]{32}\b`},
 	{id: "telegram-bot-api-token", keys: []string{":AA"}, high: true, loose: true, back: overDigits, text: `[0-9]{8,10}:AA[\w-]{32,33}\b`},
+	{id: "telegram-bot-api-token", keys: []string{"telegr"}, loose: true, // where the name says so, a token need not begin with AA
+		text: `(?i:telegr)[\w\s"'\x60=:>.,|?$(-]{0,50}?([0-9]{5,16}:A[\w-]{34})`},
 	{id: "linear-api-key", keys: []string{"lin_api_"}, high: true, text: `lin_api_[a-zA-Z0-9]{40}`},
 	{id: "notion-api-token", keys: []string{"ntn_"}, high: true, text: `ntn_[0-9]{11}[A-Za-z0-9]{35}`},
 	{id: "hashicorp-tf-api-token", keys: []string{".atlasv1."}, high: true, loose: true, back: back(14), text: `[a-zA-Z0-9]{14}\.atlasv1\.[\w=-]{60,70}`},
 	{id: "vault-service-token", keys: []string{"hvs."}, high: true, text: `hvs\.[\w-]{90,120}`},
+	{id: "vault-service-token", keys: []string{"s."}, real: digits(3), text: `s\.[a-zA-Z0-9]{24}\b`}, // before Vault 1.10
 	{id: "vault-batch-token", keys: []string{"hvb."}, high: true, text: `hvb\.[\w-]{138,300}`},
 	{id: "azure-ad-client-secret", keys: []string{"Q~"}, loose: true, back: back(4), text: `[\w~.]{3}\dQ~[\w~.-]{31,34}`},
 	{id: "grafana-service-account-token", keys: []string{"glsa_"}, high: true, text: `glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}`},
@@ -85,57 +96,64 @@ var shapes = compileShapes([]shape{
 	{id: "sentry-user-token", keys: []string{"sntryu_"}, high: true, text: `sntryu_[a-f0-9]{64}`},
 	{id: "sentry-org-token", keys: []string{"sntrys_eyJ"}, high: true, text: `sntrys_eyJ[\w+/=-]{80,}`},
 	{id: "new-relic-user-api-key", keys: []string{"NRAK-"}, high: true, text: `NRAK-[A-Za-z0-9]{27}`},
-	{id: "mailgun-private-api-token", keys: []string{"mailgun"}, loose: true, text: `(?i:mailgun)[^\n]{0,40}?\b(key-[a-f0-9]{32})\b`},
+	{id: "mailgun-private-api-token", keys: []string{"mailgun"}, loose: true, text: `(?i:mailgun)(?s:.{0,40}?)\b(key-[a-f0-9]{32})\b`},
 	{id: "1password-service-account-token", keys: []string{"ops_eyJ"}, high: true, text: `ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}`},
-	{id: "jwt", keys: []string{"eyJ"}, text: `eyJ[\w-]{14,}\.eyJ[\w-]{14,}\.[\w-]{10,}`},
+	{id: "jwt", keys: []string{"eyJ"}, text: `eyJ[\w-]{14,}\.eyJ[\w-]{14,}\.(?:[\w-]{10,})?`}, // alg none has no signature
 	// Two of ours: gitleaks knows these only inside a curl command.
 	{id: "authorization-header", keys: []string{"authorization"}, loose: true, real: credential(3.2),
 		text: `(?i:(?:proxy-)?authorization["'\\]{0,2}\s{0,3}[:=,]\s{0,3}["'\\]{0,2}(?:bearer|basic|token|apikey)\s{1,3})([\w.~+/=-]{12,})`},
-	{id: "url-password", keys: []string{"://"}, need: "@", loose: true, real: noPlaceholder,
+	{id: "url-password", keys: []string{"://"}, maybe: userinfo, loose: true, real: noPlaceholder,
 		text: `://[^\s/:@"'<>\x60]{0,100}:([^\s/:@"'<>\x60]{3,300})@[\w\[.-]`},
-	{id: "generic-api-key", loose: true, real: credential(3.3),
-		keys: []string{"api_key", "apikey", "api-key", "api key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "private_key"},
-		text: `(?i:[a-z_ -]{3,15})\w{0,20}\\?["'\]]{0,2}\s{0,3}(?:=>|:=|==|=|:)\s{0,3}\\?["'\x60]([\w.=+/@!#$%^&*~-]{10,150})\\?["'\x60]`},
-	{id: "generic-api-key", loose: true, real: unquoted,
-		keys: []string{"api_key", "apikey", "api-key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "private_key"},
-		text: `(?i:[a-z_-]{3,15})\w{0,20}["'\]]{0,2}[ \t]{0,3}(?:=|:)[ \t]{0,3}([\w.=+/@!#$%^&*~-]{10,150})(?:[\s,;&"')}\]]|\z)`},
+	{id: "generic-api-key", loose: true, maybe: assignment, real: credential(3.3),
+		keys: []string{"api_key", "apikey", "api-key", "api key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "creds", "private_key", "private-key", "_auth"},
+		text: `(?i:[a-z_ -]{3,15})\w{0,20}\\?["'\]]{0,2}\s{0,3}(?:=>|:{1,3}=|[.?]=|==|=|:|,)\s{0,3}\\?["'\x60]([\w.=+/@!#$%^&*~-]{10,150})\\?["'\x60]`},
+	{id: "generic-api-key", loose: true, maybe: assignment, real: unquoted,
+		keys: []string{"api_key", "apikey", "api-key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "creds", "private_key", "private-key", "_auth"},
+		text: `(?i:[a-z_-]{3,15})\w{0,20}["'\]]{0,2}(?:[ \t]{0,3}(?:=|:)[ \t]{0,3}|>\s{0,9})([\w.=+/@!#$%^&*~-]{10,150})(?:[\s,;&"')}\]<\\]|\z)`},
 })
 
 func compileShapes(list []shape) []shape {
 	for i := range list {
-		list[i].re = lazily(list[i].text)
+		list[i].re = sync.OnceValue(list[i].compile)
 	}
 	return list
 }
 
-var shapeIndex = sync.OnceValue(func() *keyed {
-	k := new(keyed)
-	for i, sh := range shapes {
-		for _, key := range sh.keys {
-			k.keys, k.owner = append(k.keys, key), append(k.owner, i)
-		}
+func (sh *shape) compile() compiled {
+	size := shortWindow
+	if n := longest(sh.text); n >= 0 {
+		size = min(n+utf8.UTFMax, window)
+	} else if sh.id == "private-key" {
+		size = window
 	}
-	k.index = newIndex(k.keys)
-	return k
+	return compiled{anchored(sh.text), size, strings.Contains(sh.text, "(?i")}
+}
+
+var shapeIndex = sync.OnceValue(func() *index {
+	var list []term
+	for i, sh := range shapes {
+		list = append(list, termsOf(i, sh.keys)...)
+	}
+	return newIndex(list)
 })
 
-// at returns the secret of this shape whose key begins at lo.
-func (sh *shape) at(s string, lo int) (span, bool) {
+// at returns the secret of this shape whose key stands at lo.
+func (sh *shape) at(s, key string, lo int) (span, bool) {
+	re := sh.re()
+	if !re.anyCase && !strings.HasPrefix(s[lo:], key) {
+		return span{}, false
+	}
 	if sh.back != nil {
 		lo = sh.back(s, lo)
 	}
 	if lo < 0 || !sh.loose && lo > 0 && wordByte(s[lo-1]) {
 		return span{}, false
 	}
-	size := shortWindow
-	if sh.id == "private-key" {
-		size = window
-	}
-	text := s[lo:min(len(s), lo+size)]
-	if !strings.Contains(text, sh.need) {
+	text := s[lo:min(len(s), lo+re.window)]
+	if sh.maybe != nil && !sh.maybe(text) {
 		return span{}, false
 	}
-	m := sh.re().FindStringSubmatchIndex(text)
+	m := re.FindStringSubmatchIndex(text)
 	if m == nil {
 		return span{}, false
 	}
@@ -144,6 +162,30 @@ func (sh *shape) at(s string, lo int) (span, bool) {
 		return span{}, false
 	}
 	return span{lo: lo + from, hi: lo + to, rule: sh.id}, true
+}
+
+// userinfo reports that what follows `://` is not yet the path where an @ comes.
+func userinfo(text string) bool {
+	i := strings.IndexAny(text[3:], "@/\"'<>` \t\n\f\r")
+	return i > 0 && text[3+i] == '@'
+}
+
+// operatorWithin is where, at most, an assignment's operator stands behind the beginning of the name, in bytes.
+const operatorWithin = 80
+
+// assignment reports that nothing but a name stands before an operator. Two letters that are not ASCII count as k and s in any case.
+func assignment(text string) bool {
+	for i := range min(len(text), operatorWithin) {
+		switch c := text[i]; {
+		case c == '=' || c == ':' || c == '>', c == ',' && i > 0 && strings.IndexByte("\"'", text[i-1]) >= 0:
+			return true
+		case (c == '.' || c == '?') && i+1 < len(text) && text[i+1] == '=':
+			return true
+		case !wordByte(c) && c < utf8.RuneSelf && !strings.ContainsRune("-\\\"'] \t\n\f\r", rune(c)):
+			return false
+		}
+	}
+	return false
 }
 
 func wordByte(b byte) bool {
@@ -184,7 +226,7 @@ func noPlaceholder(m string) bool {
 }
 
 // placeholders stand in documentation and tests where a secret would stand.
-var placeholders = newIndex([]string{"example", "changeme", "placeholder", "your_", "your-", "yourapi", "dummy", "redacted", "xxxxxx", "123456789012345", "****", "...", "process.env", "os.environ", "getenv", "secrets."})
+var placeholders = newIndex(termsOf(0, []string{"example", "changeme", "placeholder", "your_", "your-", "yourapi", "dummy", "redacted", "xxxxxx", "123456789012345", "****", "...", "process.env", "os.environ", "getenv", "secrets."}))
 
 // credential tells a secret from a name or a word: mixed characters, with a digit, of at least so many bits of entropy a character.
 func credential(bits float64) func(string) bool {

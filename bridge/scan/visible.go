@@ -22,68 +22,94 @@ var invisible = &unicode.RangeTable{
 		{Lo: 0x2060, Hi: 0x206f, Stride: 1}, // word joiner, invisible operators, bidi isolates
 		{Lo: 0x2800, Hi: 0x2800, Stride: 1}, // braille blank
 		{Lo: 0x3164, Hi: 0x3164, Stride: 1}, // Hangul filler
+		{Lo: 0xe000, Hi: 0xf8ff, Stride: 1}, // private use: whatever the reader's font has there
 		{Lo: 0xfe00, Hi: 0xfe0f, Stride: 1}, // variation selectors
 		{Lo: 0xfeff, Hi: 0xfeff, Stride: 1}, // byte order mark
 		{Lo: 0xffa0, Hi: 0xffa0, Stride: 1}, // halfwidth Hangul filler
-		{Lo: 0xfff0, Hi: 0xfffb, Stride: 1}, // unassigned and annotation characters
+		{Lo: 0xfff0, Hi: 0xfffc, Stride: 1}, // unassigned, annotation and object characters
+		{Lo: 0xfffe, Hi: 0xffff, Stride: 1}, // not characters
 	},
 	R32: []unicode.Range32{
-		{Lo: 0x1bca0, Hi: 0x1bca3, Stride: 1}, // shorthand format controls
-		{Lo: 0x1d173, Hi: 0x1d17a, Stride: 1}, // musical format controls
-		{Lo: 0xe0000, Hi: 0xe0fff, Stride: 1}, // tags, more variation selectors
+		{Lo: 0x1bca0, Hi: 0x1bca3, Stride: 1},         // shorthand format controls
+		{Lo: 0x1d173, Hi: 0x1d17a, Stride: 1},         // musical format controls
+		{Lo: 0xe0000, Hi: 0xe0fff, Stride: 1},         // tags, more variation selectors
+		{Lo: 0xf0000, Hi: unicode.MaxRune, Stride: 1}, // private use
 	},
 }
 
-// Visible writes what cannot be seen as an escape: `\x1b` for controls and for bytes that are not UTF-8, `\u{202e}` for the rest.
-// Tab and newline stay, CR LF becomes newline, and so does one variation selector 16 after an emoji. Text without any of them is
-// returned as it is, without an allocation.
+// Visible writes what cannot be seen as an escape: `\x1b` for controls and for bytes that are not UTF-8, `\u{202e}` for the rest, and for
+// combining marks beyond the eighth. Tab and newline stay, CR LF becomes newline, and one variation selector 16 stays after an emoji.
+// Text without any of them is returned as it is, without an allocation.
 //
 // A backslash is not escaped, so Visible text cannot be read back: it is for showing.
 func Visible(s string) string {
-	clean := plainPrefix(s)
-	if clean == len(s) {
+	var b strings.Builder
+	done, marks := 0, 0
+	for i := 0; i < len(s); {
+		if c := s[i]; ' ' <= c && c < 0x7f || c == '\n' || c == '\t' {
+			i++
+			marks = 0
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if marks++; !isMark(r) {
+			marks = 0
+		}
+		if marks <= maxMarks && shows(r) && (r != utf8.RuneError || n > 1) || r == 0xfe0f && emojiBase(prevRune(s, i)) {
+			i += n
+			continue
+		}
+		if done == 0 {
+			b.Grow(len(s) + 16)
+		}
+		b.WriteString(s[done:i])
+		b.WriteString(escaped(s[i:i+n], strings.HasPrefix(s[i:], "\r\n")))
+		i += n
+		done = i
+	}
+	if done == 0 {
 		return s
 	}
-	var b strings.Builder
-	b.Grow(len(s) + 16)
-	b.WriteString(s[:clean])
-	var prev rune
-	for i := clean; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
-		case r == 0xfe0f && emojiBase(prevRune(s, i)) && prev != 0xfe0f:
-			b.WriteRune(r)
-		default:
-			b.WriteString(escaped(r, s[i:i+n]))
-		}
-		prev = r
-		i += n
-	}
+	b.WriteString(s[done:])
 	return b.String()
 }
 
-// plainPrefix is how much of s needs no look at runes.
-func plainPrefix(s string) int {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c >= 0x7f {
-			return i
-		}
+// escaped is how a character is written that cannot be seen; the carriage return of a line break is left out.
+func escaped(char string, lineBreak bool) string {
+	r, _ := utf8.DecodeRuneInString(char)
+	switch {
+	case lineBreak:
+		return ""
+	case r < utf8.RuneSelf || r == utf8.RuneError:
+		return fmt.Sprintf(`\x%02x`, char[0])
 	}
-	return len(s)
+	return fmt.Sprintf(`\u{%x}`, r)
 }
 
-func escaped(r rune, raw string) string {
-	switch {
-	case r == utf8.RuneError && len(raw) == 1:
-		return fmt.Sprintf(`\x%02x`, raw[0])
-	case r < ' ' && r != '\n' && r != '\t' || r == 0x7f:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r > 0x7f && unicode.Is(invisible, r):
-		return fmt.Sprintf(`\u{%x}`, r)
-	}
-	return raw
+// shows reports a character that can be seen, or a blank.
+func shows(r rune) bool {
+	return r >= ' ' && r != 0x7f && (ideograph(r) || !mayHide[r>>8] || !unicode.Is(invisible, r))
 }
+
+// mayHide tells of each 256 characters whether an invisible one is among them: a look into invisible is ten times as slow.
+var mayHide = func() (t [unicode.MaxRune>>8 + 1]bool) {
+	for _, x := range invisible.R16 {
+		for page := x.Lo >> 8; page <= x.Hi>>8; page++ {
+			t[page] = true
+		}
+	}
+	for _, x := range invisible.R32 {
+		for page := x.Lo >> 8; page <= x.Hi>>8; page++ {
+			t[page] = true
+		}
+	}
+	return t
+}()
+
+// maxMarks is how many combining marks in a row are shown: more of them cover the lines around, and no script needs as many.
+const maxMarks = 8
+
+func isMark(r rune) bool { return r >= 0x300 && !ideograph(r) && unicode.In(r, unicode.Mn, unicode.Me) }
 
 func prevRune(s string, i int) rune {
 	r, _ := utf8.DecodeLastRuneInString(s[:i])

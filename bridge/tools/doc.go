@@ -7,19 +7,39 @@
 package tools
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/leases"
+	"github.com/codeact-dev/codeact/policy"
 )
 
-// builtin is every built-in tool, by name.
-var builtin = map[string]func() bridge.Tool{
-	"fs_read": fsRead, "fs_list": fsList, "fs_search": fsSearch, "fs_write": fsWrite, "fs_edit": fsEdit,
-	"time_now": timeNow, "http_fetch": httpFetch,
+// Options are what the operator sets for built-in tools.
+type Options struct {
+	Search Searcher     // asked by web_search; nil refuses to grant it
+	Box    *sandbox.Box // of shell; nil: it can only be looked at
 }
+
+// builtin is every built-in tool, by name.
+var builtin = map[string]func(Options) bridge.Tool{
+	"fs_read": plainly(fsRead), "fs_list": plainly(fsList), "fs_search": plainly(fsSearch), "fs_write": plainly(fsWrite), "fs_edit": plainly(fsEdit),
+	"fs_move": plainly(fsMove), "fs_delete": plainly(fsDelete),
+	"secret_list": plainly(func() bridge.Tool { return SecretList(nil) }), "time_now": plainly(timeNow), "http_fetch": plainly(httpFetch), "web_search": webSearch,
+	"shell": shell,
+}
+
+// plainly is a tool that has no options.
+func plainly(make func() bridge.Tool) func(Options) bridge.Tool {
+	return func(Options) bridge.Tool { return make() }
+}
+
+// raised are the tools whose tier is above that of the list in package leases:
+// there a search is free, but what it asks for leaves this machine.
+var raised = map[string]policy.Tier{"web_search": policy.AskOnce}
 
 // Names returns the names of the built-in tools, sorted.
 func Names() []string {
@@ -32,17 +52,35 @@ func Names() []string {
 }
 
 // Builtin returns the named built-in tools, in the given order, with the tiers of
-// the list that ships in package leases. An unknown name is an error that lists
-// the known ones.
+// the list that ships in package leases or stricter ones. An unknown name is an
+// error that lists the known ones. A tool that needs an option can only be looked
+// at: when it is called it says what is missing.
 func Builtin(names ...string) ([]bridge.Tool, error) {
+	return build(Options{}, names)
+}
+
+// BuiltinWith is Builtin for a run, whose tools have the options that they need.
+func BuiltinWith(o Options, names ...string) ([]bridge.Tool, error) {
+	if o.Search == nil && slices.Contains(names, "web_search") {
+		return nil, errNoSearch
+	}
+	return build(o, names)
+}
+
+var errNoSearch = errors.New("tools: web_search needs a search server: set tools.webSearch.baseUrl to the address of one that runs SearXNG")
+
+func build(o Options, names []string) ([]bridge.Tool, error) {
 	var ts []bridge.Tool
 	for _, n := range names {
 		make, ok := builtin[n]
 		if !ok {
 			return nil, fmt.Errorf("tools: no built-in tool is called %q: there are %s", n, strings.Join(Names(), ", "))
 		}
-		t := make()
+		t := make(o)
 		t.Tier = leases.KnownTier(n)
+		if tier, ok := raised[n]; ok {
+			t.Tier = t.Tier.Stricter(tier)
+		}
 		ts = append(ts, t)
 	}
 	return ts, nil

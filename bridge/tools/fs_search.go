@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func fsSearch() bridge.Tool {
 	return bridge.Tool{
 		Name: "fs_search",
 		Doc: "Returns the lines that match a regular expression (RE2), each {path, line, text}; with context, also the lines around it. " +
-			"Files that are no text match nothing. If some could not be searched, the last text says so in brackets.",
+			"Files that are no text are left out. If some could not be searched, the last text says so in brackets.",
 		Params: bridge.MustSchema(`{"type":"object","required":["pattern"],"properties":{
 			"pattern":{"type":"string"},
 			"path":{"type":"string","default":"."},
@@ -43,6 +44,9 @@ type finder struct {
 	around int // lines of context
 	list   []any
 	out    gaps
+
+	texts  int    // files that were searched
+	noText string // why the first of the others was not
 }
 
 func runSearch(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
@@ -65,6 +69,9 @@ func runSearch(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
 	if err := f.out.walked(err); err != nil {
 		return out, err
 	}
+	if f.texts == 0 && f.noText != "" { // a search of nothing must not read as nothing found
+		f.out.add(f.noText)
+	}
 	if f.out.n > 0 {
 		f.list = append(f.list, match("", 0, f.out.String()))
 	}
@@ -85,9 +92,11 @@ func (f *finder) file(rel string, read bridge.ReadFunc) error {
 		data = wholeRunes(data)
 	}
 	text, err := asText(rel, data)
-	if err != nil {
-		return nil // a binary file matches nothing
+	if err != nil { // a binary file matches nothing
+		f.noText = cmp.Or(f.noText, err.Error())
+		return nil
 	}
+	f.texts++
 	if more {
 		f.out.add(fmt.Sprintf("%s was searched in its first %d MiB only", rel, maxScanned>>20))
 	}

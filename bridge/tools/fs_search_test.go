@@ -81,3 +81,26 @@ func TestOnlyTheBeginningOfAHugeFileIsSearched(t *testing.T) {
 		t.Errorf("note: %v", note)
 	}
 }
+
+// Among others a binary file is left out unsaid; where nothing else was searched,
+// silence would read as if nothing had been found.
+func TestASearchOfNoTextSaysSo(t *testing.T) {
+	r := newRig(t, setup{files: map[string]string{"d/bin": "x\x00", "d/latin": "\xfc x", "d/sub/text": "y"}})
+	for _, c := range []struct {
+		args args
+		want string
+	}{
+		{args{"pattern": "x", "path": "d/latin"}, "d/latin is not UTF-8 text"},
+		{args{"pattern": "x", "path": "d", "glob": "*"}, "d/bin is a binary file"},
+		{args{"pattern": "x", "path": "d"}, ""},
+		{args{"pattern": "x", "path": "d", "glob": "none"}, ""},
+	} {
+		found := r.value(t, "fs_search", c.args).([]any)
+		switch {
+		case c.want == "" && len(found) > 0, c.want != "" && len(found) != 1:
+			t.Errorf("%v: %v", c.args, found)
+		case c.want != "" && !strings.Contains(fmt.Sprint(found), "[not everything is here: "+c.want):
+			t.Errorf("%v: %v, want %q", c.args, found, c.want)
+		}
+	}
+}

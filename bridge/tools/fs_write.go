@@ -35,9 +35,13 @@ func write(p *bridge.Permit, text string) (bridge.Output, error) {
 	return out, p.Root().Write(p.String("path"), []byte(text))
 }
 
-// diff is what writing text would change.
+// diff is what writing text would change. Nobody is asked about what cannot be
+// written.
 func diff(p *bridge.Permit, text string) (string, error) {
 	path := p.String("path")
+	if err := p.Root().Writable(path); err != nil {
+		return "", err
+	}
 	old, err := current(p)
 	if errors.Is(err, bridge.ErrNotFound) {
 		return udiff.Unified("/dev/null", path, "", text), nil

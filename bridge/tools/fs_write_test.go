@@ -126,7 +126,8 @@ func TestEditReplacesTextThatStandsThereOnce(t *testing.T) {
 		{name: "none", args: args{"old": "omega", "new": "x"}, err: "edit 1: old does not stand in the file; read it again"},
 		{name: "twice", args: args{"old": "beta", "new": "x"}, err: "edit 1: old stands in the file more than once; give more of the text around it"},
 		{name: "twice, one over the other", args: args{"old": "aa", "new": "x"}, err: "more than once"},
-		{name: "empty", args: args{"old": "", "new": "x"}, err: "edit 1: old is empty; to make a new file use fs_write"},
+		{name: "empty", args: args{"old": "", "new": "x"}, err: "edit 1: old is empty, and the file is not; give the text to replace"},
+		{name: "empty, later", args: args{"edits": edits("alpha", "x", "", "y")}, err: "edit 2: old is empty"},
 		{name: "the second fails, so nothing is written", args: args{"edits": edits("alpha", "x", "alpha", "y")}, err: "edit 2: old does not stand"},
 		{name: "both forms", args: args{"old": "alpha", "new": "x", "edits": edits("beta gamma", "y")}, err: "give either old and new, or edits"},
 		{name: "edits beside new", args: args{"new": "x", "edits": edits("alpha", "y")}, err: "give either"},
@@ -155,9 +156,36 @@ func TestEditReplacesTextThatStandsThereOnce(t *testing.T) {
 }
 
 func TestEditLeavesAloneWhatItCannotRead(t *testing.T) {
-	r := newRig(t, setup{files: map[string]string{"bin": "a\x00", "big": "a", "fixed": "a"}, space: workspace.Config{Writable: []string{"big", "bin"}}})
+	r := newRig(t, setup{files: map[string]string{"bin": "a\x00", "big": "a", "fixed": "a"}, space: workspace.Config{Writable: []string{"big", "bin", "none"}}})
 	must(t, os.Truncate(filepath.Join(r.dir, "big"), 5<<20))
 	for path, want := range map[string]string{"bin": "is a binary file", "big": "big has more than 4 MiB, which is not edited", "fixed": "not writable", "none": "no such file"} {
 		r.fails(t, "fs_edit", args{"path": path, "old": "a", "new": "b"}, want)
+	}
+}
+
+// An old of "" begins a file, as people know it from such tools. It never replaces
+// one.
+func TestAnEditOfNothingBeginsAFile(t *testing.T) {
+	r := newRig(t, setup{files: map[string]string{"empty": "", "full": "x"}, space: workspace.Config{Writable: []string{"**"}}})
+	for path, a := range map[string]args{"new/f": {"old": "", "new": "text"}, "empty": {"old": "", "new": "text"}, "many": {"edits": edits("", "t.t", ".", "ex")}} {
+		a["path"] = path
+		if got := r.value(t, "fs_edit", a); got != int64(4) || r.text(path) != "text" {
+			t.Errorf("%s: %v, %q", path, got, r.text(path))
+		}
+	}
+	r.fails(t, "fs_edit", args{"path": "none", "old": "x", "new": "y"}, "no such file")
+	r.fails(t, "fs_edit", args{"path": "none", "edits": edits("x", "y", "", "z")}, "no such file")
+	r.fails(t, "fs_edit", args{"path": "full", "old": "", "new": "y"}, "old is empty, and the file is not")
+	if r.text("full") != "x" || r.text("none") != "" {
+		t.Errorf("full is %q, none %q", r.text("full"), r.text("none"))
+	}
+}
+
+func TestAnEditSaysWhenOnlyTheLineEndsDiffer(t *testing.T) {
+	r := newRig(t, setup{files: map[string]string{"f": "a\r\nb\r\n"}, space: workspace.Config{Writable: []string{"**"}}})
+	r.fails(t, "fs_edit", args{"path": "f", "old": "a\nb", "new": "c"}, `its lines end in \r\n`)
+	r.value(t, "fs_edit", args{"path": "f", "old": "a\r\nb", "new": "c"})
+	if got := r.text("f"); got != "c\r\n" {
+		t.Errorf("the file holds %q", got)
 	}
 }

@@ -13,16 +13,29 @@ import (
 	"github.com/codeact-dev/codeact/bridge/egress"
 )
 
-// web is a server on loopback that a run may reach, because its operator says so,
-// and the number of requests that it saw.
-func web(t *testing.T, h http.HandlerFunc, maxBody int64) (r *rig, url string, seen *atomic.Int32) {
+// site is a server on loopback and the number of requests that it saw.
+func site(t *testing.T, h http.HandlerFunc) (url string, seen *atomic.Int32) {
 	t.Helper()
 	seen = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { seen.Add(1); h(w, req) }))
 	t.Cleanup(s.Close)
-	c, err := egress.New(egress.Config{Allow: []string{s.Listener.Addr().String()}, MaxBody: maxBody})
+	return s.URL, seen
+}
+
+// reaching is a client that reaches a site, because the operator says so.
+func reaching(t *testing.T, url string, cfg egress.Config) *egress.Client {
+	t.Helper()
+	cfg.Allow = []string{strings.TrimPrefix(url, "http://")}
+	c, err := egress.New(cfg)
 	must(t, err)
-	return newRig(t, setup{http: c}), s.URL, seen
+	return c
+}
+
+// web is a run that may reach a site.
+func web(t *testing.T, h http.HandlerFunc, maxBody int64) (r *rig, url string, seen *atomic.Int32) {
+	t.Helper()
+	url, seen = site(t, h)
+	return newRig(t, setup{http: reaching(t, url, egress.Config{MaxBody: maxBody})}), url, seen
 }
 
 // echo writes back what it was sent.
@@ -53,6 +66,11 @@ func TestFetchSendsWhatItIsGiven(t *testing.T) {
 		{args{"url": url, "method": "POST", "body": ""}, "POST / type= x= "},
 		{args{"url": url, "method": "PUT", "json": args{"b": int64(1), "a": []any{nil, true, "ü"}}}, `PUT / type=application/json x= {"a":[null,true,"ü"],"b":1}`},
 		{args{"url": url, "method": "POST", "json": nil}, "POST / type=application/json x= null"},
+		{args{"url": url, "method": "POST", "form": args{"b": "ü &=+", "a": "1"}}, "POST / type=application/x-www-form-urlencoded x= a=1&b=%C3%BC+%26%3D%2B"},
+		{args{"url": url, "method": "PATCH", "form": args{"n": int64(-3), "f": 1.5, "y": true, "l": []any{"b", int64(2), false}}},
+			"PATCH / type=application/x-www-form-urlencoded x= f=1.5&l=b&l=2&l=false&n=-3&y=true"},
+		{args{"url": url, "method": "POST", "form": args{}}, "POST / type=application/x-www-form-urlencoded x= "},
+		{args{"url": url, "method": "POST", "form": args{"a": []any{}}}, "POST / type=application/x-www-form-urlencoded x= "},
 		{args{"url": url, "method": "HEAD"}, ""},
 	} {
 		m := r.fetch(t, c.args)
@@ -82,7 +100,14 @@ func TestARefusedFetchIsLocal(t *testing.T) {
 		{args{"url": "http://user:pw@example.com/"}, "user"},
 		{args{"url": "http://0x7f.1/"}, ""},
 		{args{"url": "/relative"}, ""},
-		{args{"url": url, "body": "a", "json": "a"}, "give body or json, not both"},
+		{args{"url": url, "method": "POST", "body": "a", "json": "a"}, "give only one of body and json"},
+		{args{"url": url, "method": "POST", "body": "a", "form": args{}, "json": nil}, "give only one of body and form and json"},
+		{args{"url": url, "form": args{"a": "b"}}, `a GET has no body: to send form, give method="POST"`},
+		{args{"url": url, "method": "HEAD", "json": nil}, "a HEAD has no body"},
+		{args{"url": url, "method": "POST", "form": args{"a": nil}}, "form"},
+		{args{"url": url, "method": "POST", "form": args{"a": args{"b": "c"}}}, "form"},
+		{args{"url": url, "method": "POST", "form": args{"a": []any{[]any{}}}}, "form"},
+		{args{"url": url, "method": "POST", "form": "a=b"}, "form"},
 		{args{"url": url, "method": "TRACE"}, "method"},
 		{args{"url": url, "headers": args{"Host": "evil.test"}}, "the header Host is set by the client"},
 		{args{"url": url, "headers": args{"X": "a\r\nY: b"}}, "line break"},

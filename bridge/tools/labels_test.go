@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codeact-dev/codeact/bridge"
@@ -85,7 +86,7 @@ func TestWhatIsWrittenWithThirdPartyContentStaysThirdPartyContent(t *testing.T) 
 		return rep.outcome.Taint.Untrusted()
 	}
 	r.value(t, "fs_write", args{"path": "before", "content": "clean"})
-	if w := r.journal.Records["r1/1/1"].Outcome.Wrote; len(w) != 1 || w[0] != (bridge.Written{Path: "before", SHA256: digest("clean")}) {
+	if w := r.journal.Records["r1/1/1"].Outcome.Wrote; len(w) != 1 || w[0] != (bridge.Written{Path: "before", SHA256: digest("clean"), New: true}) {
 		t.Errorf("written: %+v", w)
 	}
 	r.value(t, "page", nil)
@@ -117,5 +118,34 @@ func TestAnEditDoesNotLaunder(t *testing.T) {
 	}
 	if !rep.outcome.Taint.Untrusted() || rep.outcome.External {
 		t.Errorf("it brings %v, external: %v", rep.outcome.Taint, rep.outcome.External)
+	}
+}
+
+// A tool that reads a part of a file reads a third party's words all the same: the
+// index knows whole files.
+func TestAPartOfAThirdPartysFileIsThirdPartyContent(t *testing.T) {
+	text := strings.Repeat("a line of a download, and x\n", 400_000) // over 8 MiB, what is searched of one file
+	r := newRig(t, setup{files: map[string]string{"big": text}})
+	r.journal.State.Untrusted = func(sum string) bool { return sum == digest(text) }
+	for tool, a := range map[string]args{"fs_read": {"path": "big", "start": int64(9), "lines": int64(1)}, "fs_search": {"pattern": "^b", "path": "big"}} {
+		if rep := r.call(t, tool, a); rep.err != nil || !rep.outcome.Taint.Untrusted() {
+			t.Errorf("%s brings %v, %v", tool, rep.outcome.Taint, rep.err)
+		}
+	}
+}
+
+// Who chose the name of a directory is known as long as the run goes on.
+func TestTheNameOfADirectoryKeepsItsLabel(t *testing.T) {
+	r := newRig(t, setup{tools: append(builtins(t), page()), files: map[string]string{"mine/f": "x"}, space: allWritable})
+	untrusted := func(path string) bool { return r.call(t, "fs_list", args{"path": path}).outcome.Taint.Untrusted() }
+	r.value(t, "page", nil)
+	for _, path := range []string{".", "mine"} {
+		if untrusted(path) {
+			t.Errorf("%s holds nothing of a third party", path)
+		}
+	}
+	r.value(t, "fs_write", args{"path": "mine/OBEY/x/f", "content": ""})
+	if !untrusted("mine") || !untrusted("mine/OBEY") {
+		t.Error("a directory's name that was chosen with third-party content is taken for the user's")
 	}
 }

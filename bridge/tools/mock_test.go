@@ -2,7 +2,6 @@ package tools_test
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"math/big"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/tools"
-	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 )
 
@@ -158,28 +156,4 @@ func TestTheClockStandsInTheJournal(t *testing.T) {
 		t.Errorf("the time brings in %v", taint)
 	}
 	r.fails(t, "time_now", args{"zone": "UTC"}, "it takes no parameters")
-}
-
-func TestBuiltinToolsComeByNameWithTheListsTiers(t *testing.T) {
-	want := []string{"fs_edit", "fs_list", "fs_read", "fs_search", "fs_write", "http_fetch", "time_now"}
-	if got := tools.Names(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("names: %v", got)
-	}
-	ts, err := tools.Builtin("time_now", "http_fetch")
-	if err != nil || len(ts) != 2 || ts[0].Name != "time_now" || ts[1].Name != "http_fetch" {
-		t.Errorf("%v, %v", ts, err)
-	}
-	ts, err = tools.Builtin(want...)
-	must(t, err)
-	for _, tool := range ts {
-		if tool.Tier != leases.KnownTier(tool.Name) {
-			t.Errorf("%s has tier %v", tool.Name, tool.Tier)
-		}
-		if !tool.Caps.Declared() {
-			t.Errorf("%s declares no capabilities", tool.Name)
-		}
-	}
-	if ts, err := tools.Builtin("fs_read", "rm_rf"); ts != nil || err == nil || !strings.Contains(err.Error(), `no built-in tool is called "rm_rf": there are fs_edit, fs_list`) {
-		t.Errorf("an unknown name: %v, %v", ts, err)
-	}
 }

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -9,68 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/codeact-dev/codeact/bridge/workspace/workspacetest"
 )
 
-// attacks is the one table of paths that must not work, whatever is done with them. %OUT is the directory beside
-// the workspace, %WS the workspace.
-var attacks = []struct {
-	name  string
-	files map[string]string
-	path  string
-	want  error
-}{
-	{name: "parent", path: "../out/secret", want: ErrOutside},
-	{name: "parent, from inside", files: map[string]string{"d/": ""}, path: "d/../../out/secret", want: ErrOutside},
-	{name: "parent of nothing", path: "no/../../out/secret", want: ErrOutside},
-	{name: "the parent itself", path: "..", want: ErrOutside},
-	{name: "absolute", path: "%OUT/secret", want: ErrOutside},
-	{name: "absolute, through the workspace", path: "%WS/../out/secret", want: ErrOutside},
-	{name: "absolute, with the workspace as prefix of a name", path: "%WS-evil/secret", want: ErrOutside},
-	{name: "the file system", path: "/", want: ErrOutside},
-	{name: "proc", path: "/proc/self/root/etc/passwd", want: ErrOutside},
-	{name: "link to a file outside", files: map[string]string{"l": "-> ../out/secret"}, path: "l", want: ErrOutside},
-	{name: "absolute link outside", files: map[string]string{"l": "-> %OUT/secret"}, path: "l", want: ErrOutside},
-	{name: "absolute link to proc", files: map[string]string{"l": "-> /proc/self/cwd"}, path: "l/x", want: ErrOutside},
-	{name: "link to a directory outside", files: map[string]string{"l": "-> ../out"}, path: "l/secret", want: ErrOutside},
-	{name: "link in the middle", files: map[string]string{"a/l": "-> ../../out"}, path: "a/l/dir/secret", want: ErrOutside},
-	{name: "chain of links", files: map[string]string{"a": "-> b", "b": "-> c", "c": "-> ../out/secret"}, path: "a", want: ErrOutside},
-	{name: "link out and back in", files: map[string]string{"l": "-> ../ws/f", "f": "x"}, path: "l", want: ErrOutside},
-	{name: "link through a link's parent", files: map[string]string{"d/e/": "", "l": "-> d/e", "m": "-> l/../../../out/secret"}, path: "m", want: ErrOutside},
-	// goclaw#1201: EvalSymlinks failed, the lexical path was written, and the write followed the link out
-	{name: "dangling link outside", files: map[string]string{"l": "-> ../out/new"}, path: "l", want: ErrOutside},
-	{name: "dangling link inside", files: map[string]string{"l": "-> drafts/new"}, path: "l", want: ErrLink},
-	{name: "below a dangling link", files: map[string]string{"l": "-> nowhere"}, path: "l/x", want: ErrLink},
-	{name: "link to a missing parent", files: map[string]string{"l": "-> no/such/file"}, path: "l", want: ErrLink},
-	{name: "link to itself", files: map[string]string{"l": "-> l"}, path: "l", want: ErrLink},
-	{name: "links in a circle", files: map[string]string{"a": "-> b", "b": "-> a/x"}, path: "a", want: ErrLink},
-	{name: "denied", files: map[string]string{"secrets/a": secret}, path: "secrets/a", want: ErrDenied},
-	{name: "denied, ./", files: map[string]string{"secrets/a": secret}, path: "./secrets/a", want: ErrDenied},
-	{name: "denied, absolute", files: map[string]string{"secrets/a": secret}, path: "%WS/secrets/a", want: ErrDenied},
-	{name: "denied, through ..", files: map[string]string{"secrets/a": secret, "src/": ""}, path: "src/../secrets/a", want: ErrDenied},
-	{name: "denied, doubled and trailing slashes", files: map[string]string{"secrets/a": secret}, path: "secrets//a/", want: ErrDenied},
-	{name: "denied directory", files: map[string]string{"secrets/a": secret}, path: "secrets", want: ErrDenied},
-	{name: "denied by a link inside", files: map[string]string{"secrets/a": secret, "l": "-> secrets/a"}, path: "l", want: ErrDenied},
-	{name: "denied by a directory link", files: map[string]string{"secrets/a": secret, "l": "-> secrets"}, path: "l/a", want: ErrDenied},
-	{name: "denied by an absolute link inside", files: map[string]string{"secrets/a": secret, "l": "-> %WS/secrets/a"}, path: "l", want: ErrDenied},
-	{name: "denied on the way of a chain", files: map[string]string{"f": "x", "secrets/l": "-> ../f", "l": "-> secrets/l"}, path: "l", want: ErrDenied},
-	{name: "denied as given", files: map[string]string{"f": "x", "k.pem": "-> f"}, path: "k.pem", want: ErrDenied},
-	{name: "denied kind of file, deep", files: map[string]string{"a/b/k.pem": secret}, path: "a/b/k.pem", want: ErrDenied},
-	{name: "denied with a trailing slash in the rule", files: map[string]string{"private/a": secret}, path: "private/a", want: ErrDenied},
-	{name: "denied below what does not exist yet", files: map[string]string{"deep/": "", "l": "-> deep"}, path: "l/new/key", want: ErrDenied},
-	{name: "another root's name", files: map[string]string{"@spill/a": "x"}, path: "./@spill/a", want: ErrBadPath},
-	{name: "another root's name by a link", files: map[string]string{"@spill/a": "x", "l": "-> @spill/a"}, path: "l", want: ErrBadPath},
-	{name: "out of the spill", path: "@spill/../secret", want: ErrOutside},
-	{name: "out of an extra root", path: "@docs/../out/secret", want: ErrOutside},
-	{name: "NUL", path: "f\x00.txt", want: ErrBadPath},
-	{name: "newline", path: "f\n", want: ErrBadPath},
-	{name: "escape sequence", path: "\x1b[2Kf", want: ErrBadPath},
-	{name: "C1 control", path: "f\u0085", want: ErrBadPath},
-	{name: "not UTF-8", path: "f\xff", want: ErrBadPath},
-	{name: "empty", path: "", want: ErrBadPath},
-	{name: "long path", path: strings.Repeat("a/", 2049), want: ErrBadPath},
-	{name: "long component", path: strings.Repeat("a", 300), want: ErrBadPath},
-	{name: "below a file", files: map[string]string{"f": "x"}, path: "f/g", want: ErrNotFound},
-	{name: "below a file, by a link", files: map[string]string{"f": "x", "l": "-> f"}, path: "l/g", want: ErrNotFound},
+// refusals is the errors behind what an attack must be told.
+var refusals = map[workspacetest.Refusal]error{
+	workspacetest.Outside: ErrOutside, workspacetest.Denied: ErrDenied, workspacetest.ReadOnly: ErrReadOnly, workspacetest.NotRegular: ErrNotRegular,
+	workspacetest.NotFound: ErrNotFound, workspacetest.Link: ErrLink, workspacetest.BadPath: ErrBadPath,
 }
 
 // everyOp does everything that can be done to a target.
@@ -89,77 +36,113 @@ func everyOp(s *Space, t, other Target) map[string]error {
 	}
 }
 
-func attackWorld(t *testing.T, o opener, files map[string]string) world {
-	base := realPath(t.TempDir())
-	w := world{ws: filepath.Join(base, "ws"), out: filepath.Join(base, "out")}
-	place := strings.NewReplacer("%OUT", w.out, "%WS", w.ws)
-	placed := map[string]string{"drafts/": "", "other": "x"}
-	for name, content := range files {
-		placed[name] = place.Replace(content)
-	}
-	tree(t, w.out, map[string]string{"secret": secret, "dir/secret": secret})
-	tree(t, base, map[string]string{"ws-evil/secret": secret, "docs/": ""})
-	tree(t, w.ws, placed)
-	var err error
-	w.space, _, err = open(Config{
-		Dir: w.ws, Writable: []string{"**"}, ReadDeny: []string{"secrets/**", "*.pem", "private/", "deep/new/key"},
-		Read: []Extra{{"docs", filepath.Join(base, "docs")}}, SpillDir: filepath.Join(base, "spill"),
-	}, o)
+// attackWorld opens the world of an attack.
+func attackWorld(t *testing.T, o opener, w workspacetest.World) world {
+	t.Helper()
+	s, _, err := open(Config{Dir: w.Dir, Writable: workspacetest.Writable, ReadDeny: workspacetest.ReadDeny, Protected: w.Protected(),
+		Read: []Extra{{"docs", w.Docs()}}, SpillDir: w.Spill()}, o)
 	must(t, err)
-	t.Cleanup(func() { w.space.Close() })
-	return w
+	t.Cleanup(func() { s.Close() })
+	return world{ws: w.Dir, out: filepath.Join(w.Base, "out"), space: s}
+}
+
+// eachAttack runs f for every attack of some kind, also where the workspace is a link.
+func eachAttack(t *testing.T, kind func(workspacetest.Attack) bool, f func(t *testing.T, o opener, a workspacetest.Attack, w workspacetest.World)) {
+	eachOpener(t, func(t *testing.T, o opener) {
+		for _, a := range workspacetest.Attacks {
+			if !kind(a) {
+				continue
+			}
+			for _, linked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/linked=%v", a.Name, linked), func(t *testing.T) { f(t, o, a, workspacetest.New(t, a, linked)) })
+			}
+		}
+	})
+}
+
+func refused(a workspacetest.Attack) bool { return a.Want != "" }
+
+func TestTheTableOfAttacksIsLarge(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range workspacetest.Attacks {
+		if seen[a.Name] {
+			t.Errorf("two are called %s", a.Name)
+		}
+		seen[a.Name] = true
+	}
+	if len(seen) < 60 {
+		t.Errorf("only %d attacks", len(seen))
+	}
 }
 
 func TestAttacksAreRefusedBeforeAnyOperation(t *testing.T) {
-	eachOpener(t, func(t *testing.T, o opener) {
-		for _, a := range attacks {
-			t.Run(a.name, func(t *testing.T) {
-				w := attackWorld(t, o, a.files)
-				before := snapshot(t, filepath.Dir(w.ws))
-				target, err := w.space.Resolve(strings.NewReplacer("%OUT", w.out, "%WS", w.ws).Replace(a.path))
-				if !errors.Is(err, a.want) {
-					t.Fatalf("got %v, want %v", err, a.want)
-				}
-				var typed *Error
-				if !errors.As(err, &typed) || typed.Op != "resolve" {
-					t.Errorf("not an *Error of resolve: %#v", err)
-				}
-				if strings.Contains(err.Error(), w.ws+"/") && !strings.HasPrefix(a.path, "%WS/..") {
-					t.Errorf("the text shows the host path: %v", err)
-				}
-				for op, err := range everyOp(w.space, target, w.resolve(t, "other")) {
-					if err == nil {
-						t.Errorf("%s went through with a refused target", op)
-					}
-				}
-				if after := snapshot(t, filepath.Dir(w.ws)); after != before {
-					t.Errorf("the disk changed:\n%s\nwas\n%s", after, before)
-				}
-			})
+	eachAttack(t, refused, func(t *testing.T, o opener, a workspacetest.Attack, disk workspacetest.World) {
+		w := attackWorld(t, o, disk)
+		before := snapshot(t, disk.Base)
+		target, err := w.space.Resolve(disk.Path(a.Path))
+		if want := refusals[a.Want]; want == nil || !errors.Is(err, want) || !strings.Contains(err.Error(), string(a.Want)) {
+			t.Fatalf("got %v, want %v", err, a.Want)
+		}
+		var typed *Error
+		if !errors.As(err, &typed) || typed.Op != "resolve" {
+			t.Errorf("not an *Error of resolve: %#v", err)
+		}
+		if strings.Contains(err.Error(), disk.Base) && !strings.Contains(a.Path, "%") {
+			t.Errorf("the text shows the host path: %v", err)
+		}
+		for op, err := range everyOp(w.space, target, w.resolve(t, "other")) {
+			if err == nil {
+				t.Errorf("%s went through with a refused target", op)
+			}
+		}
+		if after := snapshot(t, disk.Base); after != before {
+			t.Errorf("the disk changed:\n%s\nwas\n%s", after, before)
+		}
+	})
+}
+
+// What resolves is a file of the workspace, or of a root that is read: no operation on it may touch anything else.
+func TestAttacksReachNothing(t *testing.T) {
+	resolves := func(a workspacetest.Attack) bool { return !refused(a) }
+	eachAttack(t, resolves, func(t *testing.T, o opener, a workspacetest.Attack, disk workspacetest.World) {
+		w := attackWorld(t, o, disk)
+		before := disk.Outside(t)
+		target := w.resolve(t, disk.Path(a.Path))
+		data, err := w.space.ReadFile(target, 100)
+		if strings.Contains(string(data), workspacetest.Secret) != a.Reads {
+			t.Errorf("read %q, %v", data, err)
+		}
+		for op, err := range everyOp(w.space, target, w.resolve(t, "drafts/moved")) {
+			reads := op == "open" || op == "list" || op == "walk"
+			if a.Change != "" && !reads && !errors.Is(err, refusals[a.Change]) {
+				t.Errorf("%s: %v, want %s", op, err, a.Change)
+			}
+			if a.Write != "" && op == "replace" && err == nil {
+				t.Errorf("%s went through", op)
+			}
+			if after := disk.Outside(t); after != before {
+				t.Fatalf("%s reached what lies outside", op)
+			}
 		}
 	})
 }
 
 // TestOperationsFollowNoLink takes the paths of the table that go through a link as if Resolve had let them pass.
 func TestOperationsFollowNoLink(t *testing.T) {
-	eachOpener(t, func(t *testing.T, o opener) {
-		for _, a := range attacks {
-			if a.files["l"] == "" || a.want == ErrNotFound || a.path == "l/new/key" {
-				continue
+	byLink := func(a workspacetest.Attack) bool {
+		return refused(a) && a.Files["l"] != "" && a.Want != workspacetest.NotFound && a.Path != "l/new/key" && filepath.Clean(a.Path) == a.Path
+	}
+	eachAttack(t, byLink, func(t *testing.T, o opener, a workspacetest.Attack, disk workspacetest.World) {
+		w := attackWorld(t, o, disk)
+		before := snapshot(t, disk.Base)
+		missed := w.space.target(a.Path, w.space.main, a.Path)
+		for op, err := range everyOp(w.space, missed, w.resolve(t, "other")) {
+			if err == nil {
+				t.Errorf("%s followed the link", op)
 			}
-			t.Run(a.name, func(t *testing.T) {
-				w := attackWorld(t, o, a.files)
-				before := snapshot(t, filepath.Dir(w.ws))
-				missed := w.space.target(a.path, w.space.main, a.path)
-				for op, err := range everyOp(w.space, missed, w.resolve(t, "other")) {
-					if err == nil {
-						t.Errorf("%s followed the link", op)
-					}
-				}
-				if after := snapshot(t, filepath.Dir(w.ws)); after != before {
-					t.Errorf("the disk changed:\n%s\nwas\n%s", after, before)
-				}
-			})
+		}
+		if after := snapshot(t, disk.Base); after != before {
+			t.Errorf("the disk changed:\n%s\nwas\n%s", after, before)
 		}
 	})
 }
@@ -193,7 +176,7 @@ func TestAttacksAfterTheJudgement(t *testing.T) {
 	eachOpener(t, func(t *testing.T, o opener) {
 		for name, swap := range replace {
 			t.Run(name, func(t *testing.T) {
-				w := attackWorld(t, o, map[string]string{"d/f": "fine", "private/a": secret})
+				w := attackWorld(t, o, workspacetest.New(t, workspacetest.Attack{Files: map[string]string{"d/f": "fine", "private/a": secret}}, false))
 				target, other := w.resolve(t, "d/f"), w.resolve(t, "other")
 				swap(t, w)
 				before := snapshot(t, filepath.Dir(w.ws))

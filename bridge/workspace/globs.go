@@ -3,6 +3,7 @@ package workspace
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -54,13 +55,14 @@ func belowOnly(p string) []string {
 	return []string{p}
 }
 
+// match says whether the file system may take rel for a name that matches.
 func (g globs) match(rel string) bool {
-	for _, p := range g {
-		if doublestar.MatchUnvalidated(fold(p), fold(rel)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g, func(p string) bool { return doublestar.MatchUnvalidated(fold(p), fold(rel)) })
+}
+
+// grants says whether rel matches as it is written. What it allows must not grow with what fold brings together.
+func (g globs) grants(rel string) bool {
+	return slices.ContainsFunc(g, func(p string) bool { return doublestar.MatchUnvalidated(p, rel) })
 }
 
 // covers says whether rel or a directory above it matches.

@@ -2,20 +2,8 @@
 
 package workspace
 
-import (
-	"runtime"
-	"strings"
+import "runtime"
 
-	"golang.org/x/text/unicode/norm"
-)
+func fold(s string) string { return foldName(s) }
 
-// fold brings names together that the file system takes for one: neither case nor composition counts there.
-func fold(s string) string { return strings.ToLower(norm.NFC.String(s)) }
-
-// alias says whether the file system may read a component as another name: streams, short names, dropped dots and spaces.
-func alias(name string) bool {
-	if runtime.GOOS != "windows" {
-		return false
-	}
-	return strings.ContainsAny(name, `:\~`) || strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ")
-}
+func alias(name string) bool { return runtime.GOOS == "windows" && dosAlias(name) }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/codeact-dev/codeact/bridge/workspace/workspacetest"
 )
 
 // TestWhatResolvesLiesInside builds random trees of directories and links, and asks for random paths: whatever resolves names a
@@ -58,8 +60,8 @@ func TestWhatResolvesLiesInside(t *testing.T) {
 }
 
 func FuzzResolve(f *testing.F) {
-	for _, a := range attacks {
-		f.Add(a.path)
+	for _, a := range workspacetest.Attacks {
+		f.Add(a.Path)
 	}
 	f.Add("@docs/a")
 	f.Add("@spill/a")

@@ -25,6 +25,7 @@ type Target struct {
 	Untrusted bool // holds what third parties wrote: a glob says so, or it lies in an extra root or the spill
 	Extra     bool
 	Spill     bool
+	Missing   bool // nothing was there when it was resolved
 
 	space   *Space
 	root    *root
@@ -75,7 +76,7 @@ func (s *Space) resolve(arg string) (Target, error) {
 	}
 	t := s.target(arg, r, resolved)
 	t.Untrusted = t.Untrusted || s.untrusted.covers(rel)
-	t.viaLink = w.viaLink
+	t.viaLink, t.Missing = w.viaLink, w.missing
 	return t, nil
 }
 
@@ -181,7 +182,7 @@ func (s *Space) target(arg string, r *root, rel string) Target {
 	}
 	t.Extra = r != s.main && !t.Spill
 	t.Untrusted = r != s.main || s.untrusted.covers(rel)
-	t.Writable = r == s.main && rel != "." && s.writable.match(rel) && !s.guards(t.Abs)
+	t.Writable = r == s.main && rel != "." && s.writable.grants(rel) && !s.guards(t.Abs)
 	return t
 }
 
@@ -203,6 +204,7 @@ type walker struct {
 	todo    []component
 	links   int
 	viaLink bool
+	missing bool // the last component, at least, does not exist
 }
 
 type component struct {
@@ -239,7 +241,7 @@ func (w *walker) run() error {
 		if err != nil {
 			return err
 		}
-		if missing { // so is all that follows; nothing of it is from a link, whose text comes first
+		if w.missing = missing; missing { // so is all that follows; nothing of it is from a link, whose text comes first
 			for _, c := range w.todo {
 				w.done = append(w.done, c.name)
 			}
@@ -292,7 +294,7 @@ func (w *walker) follow(at string, c component) error {
 		return err
 	}
 	if filepath.IsAbs(text) {
-		rel, ok := below(w.root.abs, filepath.Clean(text))
+		rel, ok := w.within(text)
 		if !ok {
 			return detail(ErrOutside, "a link on the way leads out")
 		}
@@ -307,6 +309,15 @@ func (w *walker) follow(at string, c component) error {
 	}
 	w.todo = append(expanded, w.todo...)
 	return nil
+}
+
+// within is the target of an absolute link relative to the root, in either spelling of Dir.
+func (w *walker) within(abs string) (string, bool) {
+	if w.root == w.space.main {
+		rel, err := w.space.inside(abs)
+		return rel, err == nil
+	}
+	return below(w.root.abs, filepath.Clean(abs))
 }
 
 func kind(mode fs.FileMode) string {

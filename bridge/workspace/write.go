@@ -123,6 +123,34 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return err
 }
 
+// MayWrite says whether t may be written: what WriteFile would say of it whatever is there.
+func (s *Space) MayWrite(t Target) error {
+	return s.use("write", t, func() error {
+		if !t.mayWrite() {
+			return ErrReadOnly
+		}
+		return nil
+	})
+}
+
+// MayRemove says what Remove would, as far as it is known without trying.
+func (s *Space) MayRemove(t Target) error { return s.use("remove", t, t.movable) }
+
+// MayRename says what Rename would, as far as it is known without trying. Whether something has the new name is known as of
+// when it was resolved.
+func (s *Space) MayRename(t, to Target) error {
+	return s.use("rename", t, func() error {
+		if to.space != s {
+			return errForeign
+		}
+		err := errors.Join(t.movable(), to.movable())
+		if err == nil && !to.Missing {
+			err = ErrExists
+		}
+		return err
+	})
+}
+
 // Remove removes a file or an empty directory. A link is refused: what would go is the link's target.
 func (s *Space) Remove(t Target) error {
 	return s.use("remove", t, func() error {
@@ -169,6 +197,8 @@ func occupant(dir *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+var errForeign = detail(ErrBadPath, "the new name was not resolved in this workspace")
+
 // Rename moves a file or directory within Dir; nothing is replaced. A directory moves only if all that is in it may be read and
 // written here and there, since its files get new names, and other rules, at once.
 //
@@ -176,7 +206,7 @@ func occupant(dir *os.Root, name string) (fs.FileInfo, error) {
 func (s *Space) Rename(t, to Target) error {
 	return s.use("rename", t, func() error {
 		if to.space != s {
-			return detail(ErrBadPath, "the new name was not resolved in this workspace")
+			return errForeign
 		}
 		if err := errors.Join(t.movable(), to.movable()); err != nil {
 			return err

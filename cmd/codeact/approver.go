@@ -38,20 +38,35 @@ func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answe
 		p.in = bufio.NewReader(p.sys.stdin)
 	}
 	p.progress.settle()
+	if shown, a, err := p.present(ctx, q); err != nil || !shown {
+		return a, err
+	}
+	return p.word(ctx, q, "")
+}
+
+// present shows a question in full, or answers it with no where that cannot be.
+func (p *prompter) present(ctx context.Context, q bridge.Question) (shown bool, no bridge.Answer, err error) {
+	no.By = p.sys.principal("")
 	text := dialog(q)
 	if len(text) > maxDialog {
-		fmt.Fprintf(p.sys.stderr, "A call of %s asks, and its arguments are too long to show (%d bytes): denied.\n", q.Tool, len(text))
-		return bridge.Answer{By: p.sys.principal(""), Reason: "the question was too long to be shown in full"}, nil
+		fmt.Fprintf(p.sys.stderr, "A call of %s asks, and its arguments are too long to show (%d bytes): denied.\n", scan.Line(q.Tool, 64), len(text))
+		no.Reason = "the question was too long to be shown in full"
+		return false, no, nil
 	}
-	if whole, err := p.page(ctx, text); err != nil || !whole {
-		return bridge.Answer{By: p.sys.principal(""), Reason: "the person stopped reading"}, err
+	if shown, err = p.page(ctx, text); !shown {
+		no.Reason = "the person stopped reading"
 	}
+	return shown, no, err
+}
+
+// word reads the answer to a question that was shown.
+func (p *prompter) word(ctx context.Context, q bridge.Question, which string) (bridge.Answer, error) {
 	choices := "Type yes to allow this call, anything else to deny it: "
 	if q.Lease != "" {
 		choices = "Type yes to allow this call, lease to allow all that the lease says, anything else to deny it: "
 	}
 	p.drop()
-	fmt.Fprint(p.sys.stderr, choices)
+	fmt.Fprint(p.sys.stderr, which+choices)
 	word, _, err := p.read(ctx)
 	if err != nil {
 		return bridge.Answer{}, err
@@ -66,6 +81,34 @@ func (p *prompter) Approve(ctx context.Context, q bridge.Question) (bridge.Answe
 		fmt.Fprintln(p.sys.stderr, "Denied.")
 	}
 	return a, nil
+}
+
+// ApproveAll asks about the calls of a batch: all are shown before any is answered,
+// then each is answered, so that a yes to one is given in sight of the others.
+func (p *prompter) ApproveAll(ctx context.Context, qs []bridge.Question) ([]bridge.Answer, error) {
+	if p.in == nil {
+		p.in = bufio.NewReader(p.sys.stdin)
+	}
+	p.progress.settle()
+	as := make([]bridge.Answer, len(qs))
+	shown := make([]bool, len(qs))
+	fmt.Fprintf(p.sys.stderr, "\n%d calls of one batch ask; they would run at the same time.\n", len(qs))
+	for i, q := range qs {
+		var err error
+		if shown[i], as[i], err = p.present(ctx, q); err != nil {
+			return nil, err
+		}
+	}
+	for i, q := range qs {
+		if !shown[i] {
+			continue
+		}
+		var err error
+		if as[i], err = p.word(ctx, q, fmt.Sprintf("%d of %d, %s (call %s): ", i+1, len(qs), scan.Line(q.Tool, 64), scan.Line(q.Call, 200))); err != nil {
+			return nil, err
+		}
+	}
+	return as, nil
 }
 
 // read reads one line; ended says that the input ended instead, which is an empty
@@ -169,11 +212,14 @@ func dialog(q bridge.Question) string {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	name := q.Tool
 	if q.Server != "" {
-		name += " of server " + q.Server
+		name += " of server " + q.Server + " (not pinned)"
+		if q.Pinned {
+			name = q.Tool + " of server " + q.Server + " (pinned)"
+		}
 	}
 	say("\n── %s asks to run (call %s) ──", scan.Line(name, 200), scan.Line(q.Call, 200))
 	if q.Unknown {
-		say("! An earlier try of this call began and never ended: it may have happened already.")
+		say("! An earlier try of this call began, and how it ended is not known: it may have happened already.")
 	}
 	for _, d := range q.Gates {
 		rule := d.Gate
@@ -200,6 +246,16 @@ func dialog(q bridge.Question) string {
 	}
 	for _, u := range q.URLs {
 		say("host: %s → %s", scan.Line(u.Param, 100), scan.Line(u.Host+":"+u.Port, 300))
+	}
+	if sh := q.Shell; sh != nil {
+		risk := sh.Risk
+		if !sh.Parsed {
+			risk = "could not be read as a command"
+		}
+		say("risk: %s  %s", scan.Line(risk, 100), scan.Line(sh.Reason, 400))
+	}
+	for _, f := range q.Files {
+		say("runs: %s  sha256:%s", scan.Line(f.Path, 4096), f.SHA256)
 	}
 	can := strings.Join(q.Capabilities, ", ")
 	if can == "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 	"golang.org/x/term"
 
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy/rules"
@@ -27,6 +28,7 @@ import (
 
 func main() {
 	interp.MaybeWorker()
+	sandbox.MaybeChild()
 	ctx, stop := withSignals(context.Background())
 	code := execute(ctx, system(), os.Args[1:])
 	stop()

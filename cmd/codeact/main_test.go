@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -42,6 +43,9 @@ func run(m *testing.M) int {
 //	traces N              the home holds N traces
 //	trace FILE            copy the newest trace of the home
 //	digest VAR TASK       put the digest of a task in a variable
+//	drafts VAR...         put the ids of the staged drafts in variables
+//	draftdigest VAR ID    put the digest of a draft in a variable
+//	lines N FILE          the file has N lines
 //	flip FILE TEXT        change one bit of the first place where TEXT stands
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -55,6 +59,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"codeact": runCodeact, "traces": countTraces, "trace": copyTrace, "digest": setDigest, "flip": flip,
+			"drafts": setDrafts, "draftdigest": setDraftDigest, "lines": countLines,
 		},
 	})
 }
@@ -104,6 +109,33 @@ func copyTrace(ts *testscript.TestScript, _ bool, args []string) {
 func setDigest(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec(program, "trust", "--print", args[1]))
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+func setDrafts(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec(program, "outbox", "list", "--json"))
+	var list []struct{ ID, State string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &list))
+	for _, d := range list {
+		if d.State == "staged" && len(args) > 0 {
+			ts.Setenv(args[0], d.ID)
+			args = args[1:]
+		}
+	}
+	if len(args) > 0 {
+		ts.Fatalf("there are %d drafts too few: %v", len(args), list)
+	}
+}
+
+func setDraftDigest(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec(program, "outbox", "show", args[1]))
+	_, digest, _ := strings.Cut(ts.ReadFile("stdout"), "\ndigest: ")
+	ts.Setenv(args[0], strings.TrimSpace(digest))
+}
+
+func countLines(ts *testscript.TestScript, _ bool, args []string) {
+	if n := strings.Count(ts.ReadFile(args[1]), "\n"); fmt.Sprint(n) != args[0] {
+		ts.Fatalf("%s has %d lines, want %s", args[1], n, args[0])
+	}
 }
 
 func flip(ts *testscript.TestScript, _ bool, args []string) {

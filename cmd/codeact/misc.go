@@ -52,7 +52,34 @@ func newTrust(s *sys) *cobra.Command {
 	c.Flags().StringVar(&digest, "digest", "", "the `DIGEST` that was looked at; needed without a terminal")
 	c.Flags().StringArrayVarP(&params, "param", "p", nil, "value of a parameter, as `NAME=VALUE`: it may choose a file")
 	c.Flags().BoolVar(&print, "print", false, "only print the digest")
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List what is trusted", Args: none, RunE: func(*cobra.Command, []string) error { return listTrusted(s) }},
+		&cobra.Command{Use: "revoke DIGEST", Short: "Trust a task no longer", Args: one("a digest", "sha256:…"),
+			RunE: func(_ *cobra.Command, args []string) error { return revokeTrust(s, args[0]) }})
 	return c
+}
+
+func listTrusted(s *sys) error {
+	home, err := s.home()
+	if err != nil {
+		return err
+	}
+	list, err := assembly.TrustList(home)
+	for _, t := range list {
+		fmt.Fprintln(s.stdout, scan.Line(t, 400))
+	}
+	return err
+}
+
+func revokeTrust(s *sys, digest string) error {
+	home, err := s.home()
+	if err != nil {
+		return err
+	}
+	changed, err := assembly.Revoke(home, digest)
+	if err == nil {
+		fmt.Fprintf(s.stdout, "revoked %s changed: %v\n", scan.Line(digest, 100), changed)
+	}
+	return err
 }
 
 func trust(s *sys, path string, params []string, digest string, print bool) error {

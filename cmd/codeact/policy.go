@@ -8,38 +8,68 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/rules"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 func newPolicy(s *sys) *cobra.Command {
-	c := &cobra.Command{Use: "policy", Short: "Check policy files", Args: subcommand, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	var task string
-	var params []string
-	var strict, asJSON bool
-	check := &cobra.Command{
-		Use:   "check [FILE|DIR]...",
-		Short: "Compile policies and point out what they miss",
-		Long: "Compile policy files, or with --task those of a task against its tools.\n" +
-			"Exit codes: 0 with warnings or without; 1 with warnings and --strict; 2 with errors.",
-		RunE: func(_ *cobra.Command, args []string) error { return checkPolicy(s, args, task, params, strict, asJSON) },
-	}
-	check.Flags().StringVar(&task, "task", "", "check the policies of this task `FILE` against its tools")
-	check.Flags().StringArrayVar(&params, "param", nil, "value of a policy parameter, as `NAME=JSON`")
-	check.Flags().BoolVar(&strict, "strict", false, "make warnings an error")
-	check.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.AddCommand(check)
+	c := &cobra.Command{Use: "policy", Short: "Check, test, explain and format policy files", Args: subcommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(newPolicyCheck(s), newPolicyTest(s), newPolicyExplain(s), newPolicyFmt(s))
 	return c
 }
 
-func checkPolicy(s *sys, paths []string, task string, params []string, strict, asJSON bool) error {
-	p, ts, err := compiled(s, paths, task, params)
+// A policySource is where a command takes its rules from.
+type policySource struct {
+	paths  []string
+	task   string
+	params []string
+}
+
+func (p *policySource) flags(c *cobra.Command, of string) {
+	c.Flags().StringVar(&p.task, "task", "", of)
+	c.Flags().StringArrayVar(&p.params, "param", nil, "value of a policy parameter, as `NAME=JSON`")
+}
+
+func newPolicyCheck(s *sys) *cobra.Command {
+	var from policySource
+	var strict, asJSON bool
+	c := &cobra.Command{
+		Use:   "check [FILE|DIR]...",
+		Short: "Compile policies and point out what they miss",
+		Long: "Compile policy files, or with --task those of a task against its tools. It names tools with a capability\n" +
+			"that no rule covers, rules that can never fire, parameters that limit nothing, and known traps.\n" +
+			"Exit codes: 0 with warnings or without; 1 with warnings and --strict; 2 with errors.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			from.paths = args
+			return checkPolicy(s, from, strict, asJSON)
+		},
+	}
+	from.flags(c, "check the policies of this task `FILE` against its tools")
+	c.Flags().BoolVar(&strict, "strict", false, "make warnings an error")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func checkPolicy(s *sys, from policySource, strict, asJSON bool) error {
+	if from.task == "" && len(from.paths) == 0 {
+		return usage(errors.New("give policy files, or --task FILE"))
+	}
+	p, run, err := from.compiled(s)
 	if err != nil {
 		return err
+	}
+	var ts []policy.ToolView
+	if run != nil {
+		defer run.Close()
+		ts = run.Bridge.Tools()
 	}
 	warnings := p.Check(ts)
 	if asJSON {
@@ -57,34 +87,34 @@ func checkPolicy(s *sys, paths []string, task string, params []string, strict, a
 	return err
 }
 
-// compiled is the policy of the files, or of a task with its tools.
-func compiled(s *sys, paths []string, task string, params []string) (*rules.Policy, []policy.ToolView, error) {
+// compiled is the policy of the files, and with a task its own too, behind which
+// stands the run that only looks: whoever asks closes it. Without either it is nil.
+func (p policySource) compiled(s *sys) (*rules.Policy, *assembly.Run, error) {
 	switch {
-	case task == "" && len(paths) == 0:
-		return nil, nil, usage(errors.New("give policy files, or --task FILE"))
-	case task != "" && len(params) > 0:
+	case p.task != "" && len(p.params) > 0:
 		return nil, nil, usage(errors.New("--param goes with policy files; a task has its policyParams"))
-	case task != "":
-		r, err := look(s, task, paths)
+	case p.task != "":
+		r, err := look(s, p.task, p.paths)
 		if err != nil {
 			return nil, nil, err
 		}
-		defer r.Close()
-		return r.Policy, r.Bridge.Tools(), nil
+		return r.Policy, r, nil
+	case len(p.paths) == 0:
+		return nil, nil, nil
 	}
-	values, err := policyParams(params)
+	values, err := policyParams(p.params)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
-	files, err := policyFiles(paths)
+	files, err := policyFiles(p.paths)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
-	p, err := rules.Compile(values, files...)
+	c, err := rules.Compile(values, files...)
 	if err != nil {
 		return nil, nil, usage(err)
 	}
-	return p, nil, nil
+	return c, nil, nil
 }
 
 func policyParams(list []string) (map[string]any, error) {
@@ -139,31 +169,42 @@ func numbers(v any) (any, error) {
 	return v, nil
 }
 
-// policyFiles reads files and the policies of directories. A directory without one
-// is an error: a check of nothing must not pass.
+// policyFiles reads files and the policies of directories.
 func policyFiles(paths []string) ([]rules.File, error) {
-	var files []rules.File
+	files, err := filesOf(paths, "policy file (*.yaml, *.yml, not *_test.*)", func(path string) bool { return isYAML(path) && !isTest(path) })
+	var out []rules.File
+	for _, f := range files {
+		out = append(out, rules.File{Name: f.Name, Data: f.Data})
+	}
+	return out, err
+}
+
+// filesOf reads files, and those of directories that are wanted. A directory without
+// one is an error: a check of nothing must not pass.
+func filesOf(paths []string, what string, wanted func(path string) bool) ([]source.File, error) {
+	var files []source.File
 	for _, root := range paths {
 		n := len(files)
 		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || path != root && !isPolicy(path) {
+			if err != nil || d.IsDir() || path != root && !wanted(path) {
 				return err
 			}
 			data, err := os.ReadFile(path)
-			files = append(files, rules.File{Name: path, Data: data})
+			files = append(files, source.File{Name: path, Data: data})
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 		if len(files) == n {
-			return nil, fmt.Errorf("%s holds no policy file (*.yaml, *.yml, not *_test.*)", root)
+			return nil, fmt.Errorf("%s holds no %s", root, what)
 		}
 	}
 	return files, nil
 }
 
-func isPolicy(path string) bool {
-	ext := filepath.Ext(path)
-	return (ext == ".yaml" || ext == ".yml") && !strings.HasSuffix(strings.TrimSuffix(path, ext), "_test")
+func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
+
+func isTest(path string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(path, filepath.Ext(path)), "_test")
 }

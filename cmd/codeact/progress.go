@@ -127,6 +127,10 @@ func (p *progress) event(e engine.Event) {
 		if e.Error != "" {
 			p.line("  %s", p.paint(yellow, "the block failed: "+scan.Line(cmp.Or(e.Detail, e.Observation, e.Error), 400)))
 		}
+	case *engine.HookRan:
+		for _, n := range e.Notes {
+			p.line("  %s", p.paint(yellow, "hook at "+e.Turn+": "+scan.Line(n, 300)))
+		}
 	case *engine.LessonProposed:
 		p.unfold()
 		p.line("  %s", p.paint(dim, "lesson proposed: "+scan.Line(e.Text, 200)))
@@ -176,8 +180,12 @@ func (p *progress) completed(e *engine.CallCompleted) {
 		p.line("  %s %s: %s", p.paint(yellow, "error"), what, scan.Line(e.Failed, 200))
 		return
 	}
-	if p.shown++; p.shown > maxShownCalls && !p.every && e.Injection == nil {
+	if p.shown++; p.shown > maxShownCalls && !p.every && e.Injection == nil && e.Draft == "" {
 		p.folded[e.Tool]++
+		return
+	}
+	if e.Draft != "" {
+		p.line("  %s %s", p.paint(yellow, "draft"), what)
 		return
 	}
 	p.line("  %s %s", p.paint(green, "ok"), what)
@@ -241,9 +249,22 @@ func (p *progress) end(o engine.Outcome) {
 	for _, a := range o.Approvals {
 		p.line("  approval %s: %s %s", a.ID, scan.Line(a.Tool, 100), a.State)
 	}
+	drafts := 0
+	for _, c := range o.Calls {
+		if c.Draft != "" {
+			drafts++
+			p.line("  draft %s: %s was not sent", c.Draft, scan.Line(c.Tool, 100))
+		}
+		if c.Unknown {
+			p.line("  unknown: %s (call %s) may have happened or not", scan.Line(c.Tool, 100), c.ID)
+		}
+	}
 	if o.BlockedSends > 0 {
 		p.line("  blocked sends: %d", o.BlockedSends)
 	}
 	p.line("trace: %s", scan.Line(o.Trace, 4096))
+	if drafts > 0 {
+		p.line("next:  codeact outbox list")
+	}
 	p.line("next:  codeact trace show %s", o.RunID)
 }

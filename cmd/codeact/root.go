@@ -87,7 +87,7 @@ func newRoot(s *sys) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
 	})
-	root.AddCommand(newRun(s), newTrace(s), newTools(s), newPolicy(s), newTrust(s), newSchema(s), newDoctor(s), newVersion(s))
+	root.AddCommand(newRun(s), newTrace(s), newTools(s), newPolicy(s), newOutbox(s), newTrust(s), newSchema(s), newDoctor(s), newVersion(s))
 	for _, c := range commandsOf(root) {
 		wrapArgs(c)
 	}

@@ -17,7 +17,7 @@ import (
 // an agent, a tool or a server wrote. It is a list of what may be shown: a key that
 // is new and was not thought of stays hidden without --content.
 var metadata = map[string][]string{
-	"run.started":        {"task", "mode", "principal", "model", "sandbox", "loosened", "task_digest", "policy", "versions"},
+	"run.started":        {"task", "mode", "principal", "model", "sandbox", "box", "loosened", "task_digest", "policy", "versions"},
 	"step.started":       {"step"},
 	"model.completed":    {"step", "usage"},
 	"code.proposed":      {"step"},
@@ -26,12 +26,14 @@ var metadata = map[string][]string{
 	"approval.resolved":  {"call", "yes", "scope", "by", "waited"},
 	"lease.granted":      {"id", "tool", "tier", "uses", "expires", "approved_by"},
 	"call.started":       {"call", "tool", "lease", "attempt", "sends"},
-	"call.completed":     {"call", "tool", "bytes", "ms", "external", "taint", "spill"},
+	"call.completed":     {"call", "tool", "bytes", "ms", "external", "taint", "spill", "unknown", "draft"},
+	"draft.opened":       {"draft", "call", "held"},
 	"taint.changed":      {"held", "by"},
 	"limit.warning":      {"limit", "used", "of"},
 	"worker.died":        {"step", "cause", "security"},
 	"step.completed":     {"step", "error", "lost"},
 	"lesson.proposed":    {"id", "kind", "calls"},
+	"hook.ran":           {"turn", "refused"},
 	"run.paused":         {"approval", "call"},
 	"run.completed":      {"status", "exit_code", "usage", "blocked_sends"},
 }

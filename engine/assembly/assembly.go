@@ -21,6 +21,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/sandbox"
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/models"
@@ -78,6 +80,9 @@ type Options struct {
 	Version string           // of the program, for the trace
 	Log     zerolog.Logger   // see engine.Config
 
+	// Send is the tool of a draft that is sent: see OpenDraft.
+	Send string
+
 	// Look only reads: the Run has Tools, Policy and Bridge, needs no trust, key or
 	// secret, and cannot Do.
 	Look bool
@@ -98,7 +103,10 @@ type Run struct {
 	Loosened []string // settings that are looser than the defaults
 
 	opt    Options
+	turns  turns          // who is told of the turns of the run
+	hider  *scan.Redactor // of all that the run must not show
 	interp *interp.Interp
+	box    *sandbox.Box // of the shell; nil without one
 	engine *engine.Engine
 	dir    string // the workspace
 	path   string // of the task file, absolute; "" for standard input
@@ -168,6 +176,9 @@ func (r *Run) assemble() (err error) {
 	if r.Policy, err = r.policies(); err != nil {
 		return err
 	}
+	if err := r.openBox(); err != nil {
+		return err
+	}
 	if r.Bridge, err = r.bridge(); err != nil || r.opt.Look {
 		return err
 	}
@@ -176,13 +187,18 @@ func (r *Run) assemble() (err error) {
 			r.Warnings = append(r.Warnings, w.String())
 		}
 	}
-	if r.Model, err = r.model(); err != nil {
-		return err
+	if r.Model = (nobody{}); r.opt.Send == "" {
+		if r.Model, err = r.model(); err != nil {
+			return err
+		}
 	}
 	if r.Store, err = store.Open(r.traceDir()); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
 	if r.Task, err = r.task(); err != nil {
+		return err
+	}
+	if err := r.inbound(); err != nil {
 		return err
 	}
 	// One run needs one worker; a spare one would double its memory.
@@ -193,8 +209,8 @@ func (r *Run) assemble() (err error) {
 	if err := r.look(); err != nil {
 		return err
 	}
-	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space,
-		MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
+	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space, Hooks: r.turns,
+		Outbox: r.drafts(), MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
 		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now, Log: r.opt.Log})
 	return err
 }
@@ -220,6 +236,9 @@ func (r *Run) Close() {
 	if r.interp != nil {
 		r.interp.Close()
 	}
+	if r.box != nil {
+		r.box.Close()
+	}
 }
 
 // Dir is the workspace.
@@ -229,7 +248,7 @@ func (r *Run) Dir() string { return r.dir }
 func (r *Run) task() (engine.Task, error) {
 	f := r.File
 	t := engine.Task{Name: f.Metadata.Name, Goal: f.Goal, Labels: f.Metadata.Labels, Principal: r.opt.Principal, Attended: r.attended(),
-		Destinations: f.Security.Destinations, Identity: f.Security.Identity, Digest: f.Digest(), Loosened: r.Loosened,
+		Destinations: f.Security.Destinations, Identity: f.Security.Identity, Digest: f.Digest(), Loosened: r.Loosened, Box: r.boxed(),
 		Versions: map[string]string{"codeact": r.opt.Version}}
 	for name, v := range f.Params {
 		if _, sensitive := f.SensitiveParams[name]; !sensitive {
@@ -247,7 +266,7 @@ func (r *Run) task() (engine.Task, error) {
 	}
 	l := f.Limits
 	t.Limits = engine.Limits{WallTime: l.WallTime, Steps: int(l.Steps), ToolCalls: int(l.ToolCalls), Tokens: l.Tokens,
-		IdenticalCalls: int(l.IdenticalCalls), CostUSD: l.CostUSD, BytesSent: l.BytesSent}
+		IdenticalCalls: int(l.IdenticalCalls), CostUSD: l.CostUSD, BytesSent: l.BytesSent, BytesPerDestination: l.BytesPerDestination}
 	t.Output.Retries = f.Output.Retries
 	if f.Output.Retries == 0 {
 		t.Output.Retries = -1 // the file says never; the engine's zero is its default
@@ -276,6 +295,9 @@ func (r *Run) confinement() []string {
 
 // attended reports whether a person is there to answer.
 func (r *Run) attended() bool {
+	if r.opt.Send != "" { // whoever sends a draft is there
+		return r.opt.Approver != nil
+	}
 	return r.opt.Approver != nil && (r.opt.Mode == "" || r.opt.Mode == "interactive") &&
 		(r.File.Approvals.Mode == "" || r.File.Approvals.Mode == "interactive")
 }

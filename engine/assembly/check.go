@@ -10,13 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/codeact-dev/codeact/bridge/hooks"
 	"github.com/codeact-dev/codeact/bridge/workspace"
+	"github.com/codeact-dev/codeact/engine/store"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
 )
-
-// wired are the hook events that this version runs.
-var wired = []string{hooks.PreToolUse, hooks.PostToolUse}
 
 // check refuses what a file may say and this version does not do, all at once: a
 // setting that is accepted and not enforced would be worse than none.
@@ -29,26 +26,11 @@ func (r *Run) check() error {
 		}
 	}
 	not(len(t.Servers) > 0, "$.mcpServers", "declare what you need as tools.mock, or remove it")
-	not(len(t.Tools.Staged) > 0, "$.tools.staged", "remove it; such calls ask instead")
-	not(t.Tools.WebSearch.BaseURL != "", "$.tools.webSearch", "remove it")
 	not(t.Trace.OTLP.Endpoint != "", "$.trace.otlp", "remove it; the trace is a file")
-	not(t.Limits.BytesPerDestination > 0, "$.limits.bytesPerDestination", "use limits.bytesSent")
 	not(t.Model.Provider == "replay", "$.model.provider", "use scripted, anthropic or openai-compatible")
 	not(len(t.Model.Roles) > 0, "$.model.roles", "remove it")
-	not(len(t.Approvals.Notify) > 0, "$.approvals.notify", "remove it")
 	not(t.Reflection.Enabled && t.Reflection.AutoApply, "$.reflection.autoApply", "remove it; lessons are only proposed")
 	not(len(t.Reflection.LessonsFrom) > 0, "$.reflection.lessonsFrom", "remove it; lessons are only proposed")
-	for event := range t.Hooks {
-		not(!slices.Contains(wired, event), "$.hooks."+event, "hooks run at PreToolUse and PostToolUse")
-	}
-	for i, s := range t.Secrets {
-		not(len(s.Command) > 0, fmt.Sprintf("$.secrets[%d].command", i), "give env or file")
-	}
-	for event := range r.Home.Hooks {
-		if !slices.Contains(wired, event) {
-			faults = append(faults, fmt.Errorf("config.yaml: hooks.%s is not there yet in this version", event))
-		}
-	}
 	return strictyaml.Join(faults...)
 }
 
@@ -148,6 +130,32 @@ func Trust(home, digest, name string) (changed bool, err error) {
 	}
 	_, err = fmt.Fprintf(f, "%s %s\n", digest, name)
 	return err == nil, errors.Join(err, f.Close())
+}
+
+// TrustList returns the lines of the home's list: a digest and the name of its task.
+func TrustList(home string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(home, trustFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("assembly: %w", err)
+	}
+	return strings.FieldsFunc(string(data), func(c rune) bool { return c == '\n' }), nil
+}
+
+// Revoke takes a digest off the home's list. changed is false when it was not there.
+func Revoke(home, digest string) (changed bool, err error) {
+	list, err := TrustList(home)
+	kept := slices.DeleteFunc(slices.Clone(list), func(line string) bool { word, _, _ := strings.Cut(line, " "); return word == digest })
+	if err != nil || len(kept) == len(list) {
+		return false, err
+	}
+	var text strings.Builder
+	for _, line := range kept {
+		text.WriteString(line + "\n")
+	}
+	return true, store.Replace(home, trustFile, []byte(text.String()))
 }
 
 // ownHome refuses a home in which somebody else could put permits, trusted digests

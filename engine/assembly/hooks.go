@@ -13,8 +13,9 @@ import (
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
 )
 
-// hooks compiles the commands of the home and of the task. One that can match no
-// tool is refused: it would never fire, and nobody would know.
+// hooks compiles the commands of the home and of the task, for the calls and for
+// the other turns of a run. One that can match no tool is refused: it would never
+// fire, and nobody would know.
 func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 	var names []string
 	for _, t := range ts {
@@ -29,6 +30,13 @@ func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", from.file, err)
 		}
+		if from.file == r.File.Path {
+			more, err := r.notify()
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, more...)
+		}
 		if len(list) == 0 {
 			continue
 		}
@@ -42,7 +50,9 @@ func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 					from.file, h.Event, h.Matcher, strings.Join(names, ", "))
 			}
 		}
+		set = set.WithTranscript(func(run string) string { return filepath.Join(r.traceDir(), run+".jsonl") })
 		hs = append(hs, bridge.CommandHooks(set, ""))
+		r.turns = append(r.turns, set)
 	}
 	return hs, nil
 }
@@ -51,13 +61,11 @@ func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 func commands(hs taskfile.Hooks, dir string) ([]hooks.Hook, error) {
 	var list []hooks.Hook
 	var faults []error
-	for _, event := range wired {
+	for _, event := range hooks.Events() {
 		for _, g := range hs[event] {
 			for _, c := range g.Hooks {
-				h := hooks.Hook{Event: event, Matcher: g.Matcher, Name: cmp.Or(c.Name, c.Command), Timeout: c.Timeout, OnFailure: c.OnFailure,
-					ReceivesSecrets: c.Receives == "secrets"}
-				var err error
-				if h.Command, h.Args, err = anchored(c, dir); err != nil {
+				h, err := command(event, g.Matcher, c, dir)
+				if err != nil {
 					faults = append(faults, fmt.Errorf("hooks.%s: %w", event, err))
 				}
 				list = append(list, h)
@@ -65,6 +73,14 @@ func commands(hs taskfile.Hooks, dir string) ([]hooks.Hook, error) {
 		}
 	}
 	return list, strictyaml.Join(faults...)
+}
+
+// command is one command of a file, which stands in dir.
+func command(event, matcher string, c taskfile.Command, dir string) (h hooks.Hook, err error) {
+	h = hooks.Hook{Event: event, Matcher: matcher, Name: cmp.Or(c.Name, c.Command), Timeout: c.Timeout, OnFailure: c.OnFailure,
+		ReceivesSecrets: c.Receives == "secrets"}
+	h.Command, h.Args, err = anchored(c, dir)
+	return h, err
 }
 
 // anchored names the files of a command by their whole paths. They are relative to

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,13 +16,14 @@ import (
 	"github.com/codeact-dev/codeact/engine/models"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/policy/defaults"
 	"github.com/codeact-dev/codeact/policy/rules"
 )
 
-// policies compiles the rules of the home, of the task and of the caller. There
-// is never a part of them: one bad rule refuses all.
+// policies compiles the rules that ship with codeact, and those of the home, of the
+// task and of the caller. There is never a part of them: one bad rule refuses all.
 func (r *Run) policies() (*rules.Policy, error) {
-	var files []rules.File
+	files := []rules.File{defaults.File()}
 	var faults []error
 	for _, path := range slices.Concat(r.Home.Policies, r.File.Policies, r.opt.Policies) {
 		data, err := os.ReadFile(path)
@@ -35,9 +35,6 @@ func (r *Run) policies() (*rules.Policy, error) {
 	}
 	if err := strictyaml.Join(faults...); err != nil {
 		return nil, err
-	}
-	if len(files) == 0 && len(r.File.PolicyParams) == 0 {
-		return nil, nil
 	}
 	return rules.Compile(r.File.PolicyParams, files...)
 }
@@ -54,9 +51,11 @@ func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := maps.Clone(secrets)
-	maps.Copy(known, f.SensitiveParams)
-	redactor, err := scan.NewRedactor(scan.RedactorConfig{Secrets: known, Patterns: f.Redact.Patterns})
+	known, err := r.known(secrets)
+	if err != nil {
+		return nil, err
+	}
+	r.hider, err = scan.NewRedactor(scan.RedactorConfig{Secrets: known, Patterns: f.Redact.Patterns})
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +67,13 @@ func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bridge.New(bridge.Config{Tools: ts, Policy: r.Policy, Security: f.Security.Rules(), Hooks: hs, Approver: r.approver(), HTTP: client,
-		Secrets: lookup(secrets), Redactor: redactor, KeepSecrets: f.Security.ScanOutputs.Secrets == "off",
+	if err := r.unboxed(ts); err != nil {
+		return nil, err
+	}
+	return bridge.New(bridge.Config{Box: r.box, Tools: ts, Policy: r.Policy, Security: f.Security.Rules(), Hooks: hs, Approver: r.approver(), HTTP: client,
+		Secrets: lookup(secrets), Redactor: r.hider, KeepSecrets: f.Security.ScanOutputs.Secrets == "off",
 		BlockSecrets: f.Security.ScanOutputs.Secrets == "block", Injection: injection[f.Security.ScanOutputs.Injection], Unmarked: f.Security.Unmarked,
-		MaxCalls: int(f.Limits.CallsPerStep), MaxOutput: int(f.Limits.OutputBytesPerCall), ApprovalTTL: f.Approvals.Timeout,
+		Rate: bridge.Rate{N: f.Tools.CallRate.Calls, Per: f.Tools.CallRate.Per}, MaxCalls: int(f.Limits.CallsPerStep), MaxOutput: int(f.Limits.OutputBytesPerCall), ApprovalTTL: f.Approvals.Timeout,
 		TaskTrusted: r.trusted(), TaskDigest: f.Digest(), Now: r.opt.Now})
 }
 
@@ -85,44 +87,6 @@ func lookup(secrets map[string]string) func(string) (string, error) {
 		}
 		return v, nil
 	}
-}
-
-// secrets reads the values that the task names. Each one that is missing is named,
-// and what was tried.
-func (r *Run) secrets() (map[string]string, error) {
-	values := make(map[string]string)
-	var missing []string
-	for _, s := range r.File.Secrets {
-		v, err := r.secret(s)
-		if err != nil {
-			missing = append(missing, fmt.Sprintf("secret %s: %v", s.Name, err))
-			continue
-		}
-		values[s.Name] = v
-	}
-	if missing != nil && !r.opt.Look {
-		return nil, fmt.Errorf("%w: %s", ErrCredential, strings.Join(missing, "\n"))
-	}
-	return values, nil
-}
-
-func (r *Run) secret(s taskfile.Secret) (string, error) {
-	if s.File == "" {
-		name := cmp.Or(s.Env, s.Name)
-		if v, ok := r.env(name); ok && v != "" {
-			return v, nil
-		}
-		return "", fmt.Errorf("the environment variable %s is not set", name)
-	}
-	info, err := os.Stat(s.File)
-	if err != nil {
-		return "", err
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s may be read by others: chmod 600 it", s.File)
-	}
-	data, err := os.ReadFile(s.File)
-	return strings.TrimRight(string(data), "\r\n"), err
 }
 
 func (r *Run) env(name string) (string, bool) {

@@ -137,18 +137,12 @@ func env(names ...string) func(*assembly.Options) {
 // once: a setting that was accepted and not enforced would be worse than none.
 func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 	settings := map[string]string{
-		"mcpServers":                 "mcpServers: {m: {url: 'https://m.test'}}\n",
-		"tools.staged":               "tools: {staged: [mail]}\n",
-		"tools.webSearch":            "tools: {webSearch: {baseUrl: 'https://s.test'}}\n",
-		"trace.otlp":                 "trace: {otlp: {endpoint: 'https://o.test'}}\n",
-		"limits.bytesPerDestination": "limits: {bytesPerDestination: 100}\n",
-		"model.roles":                "model: {provider: scripted, script: [{code: 'final(1)'}], roles: {reflect: {provider: anthropic, name: m}}}\n",
-		"model.provider":             "model: {provider: replay, trace: t.jsonl}\n",
-		"approvals.notify":           "approvals: {notify: [{type: command, command: ./hook.sh}]}\n",
-		"reflection.autoApply":       "reflection: {enabled: true, autoApply: true}\n",
-		"reflection.lessonsFrom":     "reflection: {lessonsFrom: [other]}\n",
-		"hooks.RunEnd":               "hooks: {RunEnd: [{hooks: [{type: command, command: ./hook.sh}]}]}\n",
-		"secrets[0].command":         "secrets: [{name: A, command: [./hook.sh]}]\n",
+		"mcpServers":             "mcpServers: {m: {url: 'https://m.test'}}\n",
+		"trace.otlp":             "trace: {otlp: {endpoint: 'https://o.test'}}\n",
+		"model.roles":            "model: {provider: scripted, script: [{code: 'final(1)'}], roles: {reflect: {provider: anthropic, name: m}}}\n",
+		"model.provider":         "model: {provider: replay, trace: t.jsonl}\n",
+		"reflection.autoApply":   "reflection: {enabled: true, autoApply: true}\n",
+		"reflection.lessonsFrom": "reflection: {lessonsFrom: [other]}\n",
 	}
 	for path, setting := range settings {
 		t.Run(path, func(t *testing.T) {
@@ -163,16 +157,12 @@ func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 		})
 	}
 	all := head + ws + final
-	for _, path := range []string{"mcpServers", "tools.staged", "trace.otlp", "approvals.notify", "secrets[0].command"} {
+	for _, path := range []string{"mcpServers", "trace.otlp", "reflection.autoApply"} {
 		all += settings[path]
 	}
 	_, err := newPlace(t, all, nil).open(nil)
-	if n := strings.Count(err.Error(), "is not there yet"); n != 5 {
-		t.Errorf("%d of 5 are named: %v", n, err)
-	}
-	_, err = newPlace(t, head+ws+final, map[string]string{"home": home + "hooks: {RunEnd: [{hooks: [{type: command, command: logger}]}]}\n"}).open(nil)
-	if err == nil || !strings.Contains(err.Error(), "config.yaml: hooks.RunEnd is not there yet") {
-		t.Errorf("a hook of the home: %v", err)
+	if n := strings.Count(err.Error(), "is not there yet"); n != 3 {
+		t.Errorf("%d of 3 are named: %v", n, err)
 	}
 }
 
@@ -219,9 +209,13 @@ func TestAHookThatCanNeverRunIsRefused(t *testing.T) {
 }
 
 // digest is what the refusal of an untrusted task tells to trust.
-func (p place) digest(t *testing.T) string {
+func (p place) digest(t *testing.T, with ...func(*assembly.Options)) string {
 	t.Helper()
-	_, err := p.open(nil)
+	_, err := p.open(func(o *assembly.Options) {
+		for _, set := range with {
+			set(o)
+		}
+	})
 	if !errors.Is(err, assembly.ErrPrecondition) {
 		t.Fatalf("it needs no trust: %v", err)
 	}

@@ -22,10 +22,11 @@ import (
 // operator's overrides. Overrides only add, and tiers only rise.
 func (r *Run) tools() ([]bridge.Tool, error) {
 	f := r.File
-	ts, err := tools.Builtin(f.Tools.Builtin...)
+	ts, err := r.builtin()
 	if err != nil {
-		return nil, f.Fault("$.tools.builtin", "%s", strings.TrimPrefix(err.Error(), "tools: "))
+		return nil, err
 	}
+	r.secretList(ts)
 	mocks, err := r.mocks()
 	if err != nil {
 		return nil, err
@@ -41,6 +42,7 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 		override(&ts[i], o)
 	}
 	faults = append(faults, r.leases(ts)...)
+	faults = append(faults, r.stage(ts)...)
 	for i := range ts {
 		ts[i].Sensitive = append(ts[i].Sensitive, redacted(ts[i].Sensitive, f.Redact.Params)...)
 	}
@@ -48,6 +50,24 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 		ts = slices.DeleteFunc(ts, func(t bridge.Tool) bool { return t.Tier != policy.Free })
 	}
 	return ts, strictyaml.Join(faults...)
+}
+
+// builtin is the built-in tools of the task, with what the operator set for them.
+func (r *Run) builtin() ([]bridge.Tool, error) {
+	f := r.File
+	opt := tools.Options{Box: r.box}
+	if base := f.Tools.WebSearch.BaseURL; base != "" {
+		s, err := tools.NewSearXNG(base)
+		if err != nil {
+			return nil, f.Fault("$.tools.webSearch.baseUrl", "%s", strings.TrimPrefix(err.Error(), "tools: "))
+		}
+		opt.Search = s
+	}
+	ts, err := tools.BuiltinWith(opt, f.Tools.Builtin...)
+	if err != nil {
+		return nil, f.Fault("$.tools.builtin", "%s", strings.TrimPrefix(err.Error(), "tools: "))
+	}
+	return ts, nil
 }
 
 // leases says what is wrong with the task's leases: one that names no tool of the
@@ -96,6 +116,9 @@ func override(t *bridge.Tool, o taskfile.Override) {
 	}
 	if o.RateLimit.Calls > 0 {
 		t.Rate = bridge.Rate{N: o.RateLimit.Calls, Per: o.RateLimit.Per}
+	}
+	if o.UserRateLimit.Calls > 0 {
+		t.UserRate = bridge.Rate{N: o.UserRateLimit.Calls, Per: o.UserRateLimit.Per}
 	}
 	t.Sensitive = union(t.Sensitive, o.SensitiveParams)
 	t.Destinations = union(t.Destinations, o.Destinations)

@@ -50,13 +50,8 @@ func makeKey(dir, path string) error {
 	}
 	key := make([]byte, keySize)
 	rand.Read(key) // never fails: it ends the program instead
-	temp, err := writeTemp(dir, key)
-	if err != nil {
+	if err := Claim(dir, filepath.Base(path), key); !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	err = os.Link(temp, path)
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	return errors.Join(err, os.Remove(temp), syncDir(dir))
+	return nil
 }

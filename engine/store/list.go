@@ -194,3 +194,34 @@ func prefixDistance(ref, id string) int {
 	}
 	return slices.Min(row)
 }
+
+// A File is a trace as the file system knows it.
+type File struct {
+	RunID string
+	Path  string
+	Size  int64 // in bytes
+}
+
+// Since returns the traces that were written to after the moment, by run.
+func (s *Store) Since(t time.Time) ([]File, error) {
+	names, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	for _, name := range names {
+		f := File{RunID: name, Path: s.file(name, traceExt)}
+		info, err := os.Stat(f.Path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // removed since
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("store: %w", err)
+		case info.ModTime().Before(t):
+			continue
+		}
+		f.Size = info.Size()
+		files = append(files, f)
+	}
+	return files, nil
+}

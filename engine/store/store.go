@@ -113,6 +113,31 @@ func writeTemp(dir string, data []byte) (path string, err error) {
 	return f.Name(), nil
 }
 
+// Replace puts data, flushed, under a name in dir, or leaves what was there. The file has mode 0600.
+func Replace(dir, name string, data []byte) error {
+	temp, err := writeTemp(dir, data)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil {
+		return fmt.Errorf("store: %w", errors.Join(err, os.Remove(temp)))
+	}
+	return syncDir(dir)
+}
+
+// Claim puts data, flushed, under a name in dir that nobody has yet: of several processes one succeeds, and the others get an
+// error that is fs.ErrExist.
+func Claim(dir, name string, data []byte) error {
+	temp, err := writeTemp(dir, data)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := errors.Join(os.Link(temp, filepath.Join(dir, name)), os.Remove(temp), syncDir(dir)); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
 // makeDir makes one directory of mode 0700 below an existing one, so that it outlives a power cut.
 func makeDir(path string) error {
 	err := os.Mkdir(path, dirMode)

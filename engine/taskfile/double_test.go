@@ -80,7 +80,7 @@ func TestFaultsOfTestDoubles(t *testing.T) {
 		{"value and error", mockHead + "tools: [{name: a, responses: [{value: 1, error: x}]}]\n", []string{"3:31: tools[0].responses[0]: want only one of the keys value, error"}},
 		{"params that are no object", mockHead + "tools: [{name: a, params: {type: string}}]\n", []string{"3:27: tools[0].params: want type: object, since arguments are given by name"}},
 		{"effect without effects", mockHead + "tools: [{name: a, effect: append}]\n", []string{"3:27: tools[0].effect: needs the key effects at the top of the document: the file to append to"}},
-		{"rate", mockHead + "tools: [{name: a, rate: often}]\n", []string{`3:25: tools[0].rate: "often" does not match ^[0-9]+/(s|m|h)$`}},
+		{"rate", mockHead + "tools: [{name: a, rate: often}]\n", []string{`3:25: tools[0].rate: "often" does not match ^[0-9]+/(s|m|h|d)$`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

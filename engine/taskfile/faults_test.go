@@ -116,7 +116,7 @@ func TestEveryFaultHasItsPlace(t *testing.T) {
 		{"server scheme", head + "mcpServers: {crm: {url: 'file://x/y'}}\n", []string{`5:25: mcpServers.crm.url: "file://x/y": want http or https`}},
 		{"server freed of asking", head + "mcpServers: {crm: {url: 'https://a.example/', tier: 0}}\n", []string{"5:53: mcpServers.crm.tier: a task may not free a server's tools of asking: want 1 or 2"}},
 		{"capability", head + "tools: {overrides: {fs_read: {addCapabilities: [private]}}}\n", []string{`5:49: tools.overrides.fs_read.addCapabilities[0]: "private": want one of private_data, untrusted_input, external_send, destructive`}},
-		{"rate", head + "tools: {overrides: {x: {rateLimit: 10/d}}}\n", []string{`5:36: tools.overrides.x.rateLimit: "10/d": want a rate as 10/m`}},
+		{"rate", head + "tools: {overrides: {x: {rateLimit: 10/w}}}\n", []string{`5:36: tools.overrides.x.rateLimit: "10/w": want a rate as 10/m`}},
 		{"rate of nothing", head + "tools: {overrides: {x: {rateLimit: 0/m}}}\n", []string{`5:36: tools.overrides.x.rateLimit: "0/m": want between 1 and 2147483647 calls`}},
 		{"lease glob", head + "leases: [{tool: 'a['}]\n", []string{`5:17: leases[0].tool: "a[": not a glob: close the bracket`}},
 		{"glob out of the workspace", head + "workspace: {writable: ['../x/**', /etc, 'a{']}\n", []string{

@@ -43,7 +43,8 @@ func (s *Sandbox) defaults() { s.Network, s.Kind = "none", "auto" }
 type Tools struct {
 	Builtin   []string            `yaml:"builtin"` // none: no built-in tool is granted
 	Overrides map[string]Override `yaml:"overrides"`
-	Staged    []string            `yaml:"staged"`
+	Staged    []string            `yaml:"staged"`   // calls of these become drafts
+	CallRate  Rate                `yaml:"callRate"` // of all calls of the run together
 	Mock      *MockTools          `yaml:"-"`
 	WebSearch struct {
 		BaseURL string `yaml:"baseUrl"`
@@ -55,7 +56,8 @@ type Override struct {
 	AddCapabilities []policy.Flag `yaml:"addCapabilities"`
 	Tier            *policy.Tier  `yaml:"tier"` // nil leaves it; else the stricter of both holds
 	SensitiveParams []string      `yaml:"sensitiveParams"`
-	RateLimit       Rate          `yaml:"rateLimit"`
+	RateLimit       Rate          `yaml:"rateLimit"`     // of the run
+	UserRateLimit   Rate          `yaml:"userRateLimit"` // of whoever runs it, over all runs of the home
 	Destinations    []string      `yaml:"destinations"`
 	Paths           []string      `yaml:"paths"`
 	URLs            []string      `yaml:"urls"`

@@ -14,7 +14,7 @@ var (
 	durationForm = regexp.MustCompile(`^([0-9]+(ms|s|m|h|d))+$`)
 	durationPart = regexp.MustCompile(`([0-9]+)(ms|s|m|h|d)`)
 	amountForm   = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(k|m|KiB|MiB|GiB)?$`)
-	rateForm     = regexp.MustCompile(`^([0-9]+)/(s|m|h)$`)
+	rateForm     = regexp.MustCompile(`^([0-9]+)/(s|m|h|d)$`)
 )
 
 var timeUnits = map[string]time.Duration{

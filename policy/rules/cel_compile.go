@@ -10,25 +10,29 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/codeact-dev/codeact/policy/rules/celenv"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 // A clause is one compiled expression. It is immutable.
 type clause struct {
 	label string // where it stands in its policy, as "validations[1]"
 	name  string // of a condition, a variable or an annotation
-	text  text
+	text  source.Text
 	ast   *cel.Ast
 	prog  cel.Program
 
-	// tracked is the same program with the values of its parts. It is slower and
-	// needed only to explain, so it is made when first asked for.
-	tracked func() (cel.Program, error)
+	// tracked is the same program with the values of its parts, partial one that goes
+	// by a part of the facts. They are slower and needed only to explain and to check,
+	// so they are made when first asked for.
+	tracked, partial func() (cel.Program, error)
 }
 
 // at is where the clause stands, as "file:line".
-func (c *clause) at() string { return fmt.Sprintf("%s:%d", c.text.src.name, c.line()) }
+func (c *clause) at() string { return fmt.Sprintf("%s:%d", c.text.File(), c.line()) }
 
-func (c *clause) line() int { return c.text.src.lineOf(c.text.offset()) }
+func (c *clause) line() int { return c.text.Line() }
 
 // A validation is a clause that must hold, and what follows if it does not.
 type validation struct {
@@ -41,7 +45,7 @@ type validation struct {
 // A rule is one compiled policy of a file. It is immutable once Compile returns.
 type rule struct {
 	name        string
-	src         *source
+	src         string // the name of its file
 	line        int
 	match       constraints
 	conditions  []*clause
@@ -50,7 +54,10 @@ type rule struct {
 	validations []validation
 	annotations []*clause
 	params      map[string]ref.Val // by qualified name, as "params.tz"
-	exercised   bool               // an example reached the validations
+	declared    []paramDecl
+	standing    bool            // see File
+	exercised   bool            // an example reached the validations
+	skipped     map[string]bool // the conditions that an example did not meet
 }
 
 // A compiler compiles the expressions of one policy, or one that stands alone.
@@ -62,11 +69,12 @@ type compiler struct {
 }
 
 // compileRule compiles a policy. Its faults are added to d.
-func compileRule(d *reader, doc document, given map[string]any) *rule {
-	u := &rule{name: doc.name.s, src: d.src, line: d.src.lineOf(d.place(doc.name.node)), match: doc.match, varIndex: map[string]int{}}
+func compileRule(d reader, doc document, given map[string]any) *rule {
+	u := &rule{name: doc.name.S, src: d.Name, line: d.Line(doc.name.Node), match: doc.match, varIndex: map[string]int{},
+		declared: doc.params, skipped: map[string]bool{}}
 	set := d.params(doc.params, given)
 	u.params = set.values
-	c := &compiler{env: extend(baseEnv(), set.opts...), params: slices.Sorted(maps.Keys(set.types))}
+	c := &compiler{env: celenv.Extend(celenv.Base(), set.opts...), params: slices.Sorted(maps.Keys(set.types))}
 	for _, v := range doc.variables {
 		c.variable(u, v)
 	}
@@ -75,8 +83,8 @@ func compileRule(d *reader, doc document, given map[string]any) *rule {
 	}
 	for i, v := range doc.validations {
 		label := fmt.Sprintf("validations[%d]", i)
-		k := validation{clause: c.clause(label, v.expr, cel.BoolType), message: v.message.s, action: v.action}
-		if !v.messageExpr.empty() {
+		k := validation{clause: c.clause(label, v.expr, cel.BoolType), message: v.message.S, action: v.action}
+		if !v.messageExpr.Empty() {
 			k.messageExpr = c.clause(label+".messageExpression", v.messageExpr, cel.StringType)
 		}
 		u.validations = append(u.validations, k)
@@ -84,15 +92,15 @@ func compileRule(d *reader, doc document, given map[string]any) *rule {
 	for i, e := range doc.annotations {
 		u.annotations = append(u.annotations, c.named(fmt.Sprintf("auditAnnotations[%d]", i), e, cel.StringType))
 	}
-	d.errs = append(d.errs, c.errs...)
-	u.examples(d, doc.examples, set.types, len(d.errs) == 0)
+	d.Errs = append(d.Errs, c.errs...)
+	u.examples(d, doc.examples, set.types, len(d.Errs) == 0)
 	return u
 }
 
 // variable compiles a variable and declares it, with its type, for what follows.
 func (c *compiler) variable(u *rule, v namedExpr) {
-	if !identifier.MatchString(v.name.s) {
-		c.errs = append(c.errs, v.name.src.fault(v.name.at(0), "%q cannot be the name of a variable: want letters, digits and _", v.name.s))
+	if !identifier.MatchString(v.name.S) {
+		c.errs = append(c.errs, v.name.Fault(0, "%q cannot be the name of a variable: want letters, digits and _", v.name.S))
 		return
 	}
 	k := c.named(fmt.Sprintf("variables[%d]", len(u.variables)), v, nil)
@@ -100,27 +108,27 @@ func (c *compiler) variable(u *rule, v namedExpr) {
 	if k.ast != nil {
 		typ = k.ast.OutputType()
 	}
-	name := "variables." + v.name.s
-	c.env = extend(c.env, cel.Variable(name, typ))
-	c.variables = append(c.variables, v.name.s)
+	name := "variables." + v.name.S
+	c.env = celenv.Extend(c.env, cel.Variable(name, typ))
+	c.variables = append(c.variables, v.name.S)
 	u.varIndex[name] = len(u.variables)
 	u.variables = append(u.variables, k)
 }
 
 func (c *compiler) named(label string, e namedExpr, want *cel.Type) *clause {
 	k := c.clause(label, e.expr, want)
-	k.name = e.name.s
+	k.name = e.name.S
 	return k
 }
 
 // clause compiles an expression of the wanted type; a nil type is any. After a
 // fault the clause has no program, and Compile returns no policy.
-func (c *compiler) clause(label string, t text, want *cel.Type) *clause {
+func (c *compiler) clause(label string, t source.Text, want *cel.Type) *clause {
 	k := &clause{label: label, text: t}
-	if t.empty() {
+	if t.Empty() {
 		return k // reported when it was read
 	}
-	ast, iss := c.env.Compile(t.s)
+	ast, iss := c.env.Compile(t.S)
 	if iss.Err() != nil {
 		for _, e := range iss.Errors() {
 			c.errs = append(c.errs, c.fault(t, e))
@@ -128,24 +136,27 @@ func (c *compiler) clause(label string, t text, want *cel.Type) *clause {
 		return k
 	}
 	if got := ast.OutputType(); want != nil && !got.IsExactType(want) && !got.IsDyn() {
-		c.errs = append(c.errs, t.src.fault(t.at(0), "the expression must be a %s, not a %s", want, got))
+		c.errs = append(c.errs, t.Fault(0, "the expression must be a %s, not a %s", want, got))
 		return k
 	}
 	prog, err := c.env.Program(ast, programOptions()...)
 	if err != nil {
-		c.errs = append(c.errs, t.src.fault(t.at(0), "%v", err))
+		c.errs = append(c.errs, t.Fault(0, "%v", err))
 		return k
 	}
 	env := c.env
 	k.ast, k.prog = ast, prog
-	k.tracked = sync.OnceValues(func() (cel.Program, error) {
-		return env.Program(ast, append(programOptions(), cel.EvalOptions(cel.OptTrackState))...)
-	})
+	with := func(opt cel.EvalOption) func() (cel.Program, error) {
+		return sync.OnceValues(func() (cel.Program, error) {
+			return env.Program(ast, append(programOptions(), cel.EvalOptions(opt))...)
+		})
+	}
+	k.tracked, k.partial = with(cel.OptTrackState), with(cel.OptPartialEval)
 	return k
 }
 
 func programOptions() []cel.ProgramOption {
-	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CostTracking(costs{}), cel.CostLimit(costLimit)}
+	return []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CostTracking(celenv.Costs{}), cel.CostLimit(costLimit)}
 }
 
 var (
@@ -156,31 +167,31 @@ var (
 
 // fault puts an error of the CEL compiler at its place in the file, and says what
 // was probably meant.
-func (c *compiler) fault(t text, e *cel.Error) error {
-	off := codePoint(t.s, e.Location.Line(), e.Location.Column())
-	value := []rune(t.s)
+func (c *compiler) fault(t source.Text, e *cel.Error) error {
+	off := codePoint(t.S, e.Location.Line(), e.Location.Column())
+	value := []rune(t.S)
 	msg := strings.TrimSpace(e.Message)
 	if m := undeclared.FindStringSubmatch(msg); m != nil {
 		root, _, _ := strings.Cut(m[1], ".")
 		known, own := map[string][]string{"variables": c.variables, "params": c.params}[root]
 		if !own {
-			return t.src.fault(t.at(off), "%s is not known%s", m[1], nearestOf(m[1], c.names()))
+			return t.Fault(off, "%s is not known%s", m[1], source.Nearest(m[1], c.names()))
 		}
 		at, field := fieldAfter(value, off, root)
-		return t.src.fault(t.at(at), "%s.%s is not declared%s", root, field, orNone(field, known))
+		return t.Fault(at, "%s.%s is not declared%s", root, field, orNone(field, known))
 	}
 	if m := undefined.FindStringSubmatch(msg); m != nil {
 		at, _ := fieldAfter(value, off, "")
-		return t.src.fault(t.at(at), "there is no field %q%s", m[1], nearestOf(m[1], fieldNames()))
+		return t.Fault(at, "there is no field %q%s", m[1], source.Nearest(m[1], celenv.Fields()))
 	}
-	return t.src.fault(t.at(off), "%s", msg)
+	return t.Fault(off, "%s", msg)
 }
 
 func orNone(name string, known []string) string {
 	if len(known) == 0 {
 		return ", as none is"
 	}
-	return nearestOr(name, known)
+	return source.NearestOr(name, known)
 }
 
 // fieldAfter finds the name that is read from root, or behind the dot at off.
@@ -199,8 +210,7 @@ func fieldAfter(value []rune, off int, root string) (int, string) {
 
 // names is what an expression can begin with.
 func (c *compiler) names() []string {
-	names := slices.Collect(maps.Keys(variableTypes))
-	names = append(names, "variables", "params")
+	names := append(celenv.Variables(), "variables", "params")
 	for f := range c.env.Functions() {
 		if identifier.MatchString(f) {
 			names = append(names, f)
@@ -208,15 +218,6 @@ func (c *compiler) names() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-func fieldNames() []string {
-	var names []string
-	for _, t := range objectTypes {
-		names = append(names, t.names...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // codePoint is the offset of a line, from 1, and a column, from 0.

@@ -14,7 +14,21 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
+
+// A File is one policy file. Name is what errors print.
+type File struct {
+	Name string
+	Data []byte
+
+	// Standing says that the file is there for every task, so that a rule of it which
+	// is about none of the tools is nothing to warn of.
+	Standing bool
+}
+
+// A FileError is one fault of a file, at the place where it can be mended.
+type FileError = source.Fault
 
 // A Policy is the compiled rules of some files. It is immutable and safe for
 // concurrent use. A nil Policy has no rules, and so no objection to any call: it
@@ -22,6 +36,7 @@ import (
 type Policy struct {
 	rules  []*rule // sorted by name, so that the order of files decides nothing
 	files  int
+	given  []string // the parameters of the task, sorted
 	digest string
 }
 
@@ -34,19 +49,20 @@ func Compile(params map[string]any, files ...File) (*Policy, error) {
 	slices.SortFunc(files, func(a, b File) int {
 		return strings.Compare(a.Name+"\x00"+string(a.Data), b.Name+"\x00"+string(b.Data))
 	})
-	p := &Policy{files: len(files)}
+	p := &Policy{files: len(files), given: slices.Sorted(maps.Keys(params))}
 	names := map[string]*rule{}
 	for _, f := range files {
 		docs, d := readPolicies(f)
 		for _, doc := range docs {
 			u := compileRule(d, doc, params)
+			u.standing = f.Standing
 			if first, ok := names[u.name]; ok && u.name != "" {
-				d.fail(doc.name.node, "duplicate policy %q: it is also at %s:%d", u.name, first.src.name, first.line)
+				d.Fail(doc.name.Node, "duplicate policy %q: it is also at %s:%d", u.name, first.src, first.line)
 			}
 			names[u.name] = u
 			p.rules = append(p.rules, u)
 		}
-		errs = multierror.Append(errs, d.errs...)
+		errs = multierror.Append(errs, d.Errs...)
 	}
 	var err error
 	if p.digest, err = digestOf(params, files); err != nil {
@@ -174,7 +190,7 @@ func (u *rule) judge(a *activation, report func(finding)) (skipped string) {
 		case err != nil:
 			failed = append(failed, finding{clause: c, reason: u.unevaluated(err), failed: true})
 		case !ok:
-			return fmt.Sprintf("condition %q is false", c.name)
+			return c.unmet()
 		}
 	}
 	for _, f := range failed {
@@ -198,6 +214,9 @@ func (u *rule) judge(a *activation, report func(finding)) (skipped string) {
 	return ""
 }
 
+// unmet says that the condition c does not hold.
+func (c *clause) unmet() string { return fmt.Sprintf("condition %q is false", c.name) }
+
 func (u *rule) unevaluated(err error) string {
 	return fmt.Sprintf("the rule %s could not be evaluated: %v", u.name, err)
 }
@@ -215,7 +234,7 @@ func (v *validation) reason(a *activation) string {
 	if v.message != "" {
 		return v.message
 	}
-	return "this must be true and is not: " + v.text.s
+	return "this must be true and is not: " + v.text.S
 }
 
 func (u *rule) decision(f finding) policy.Decision {
@@ -253,23 +272,23 @@ func (u *rule) decide(r *policy.Request) (policy.Decision, string) {
 
 // examples judges the examples, and makes a fault of each that fails. Without run
 // only their parameters are checked, since the rule is not whole.
-func (u *rule) examples(d *reader, es []example, known map[string]paramType, run bool) {
+func (u *rule) examples(d reader, es []sample, known map[string]paramType, run bool) {
 	for _, e := range es {
 		params := maps.Clone(u.params)
 		for name, v := range e.params {
 			t, ok := known[name]
 			if !ok {
-				d.fail(e.places[name], "params.%s is not declared%s", name, orNone(name, slices.Sorted(maps.Keys(known))))
+				d.Fail(e.places[name], "params.%s is not declared%s", name, orNone(name, slices.Sorted(maps.Keys(known))))
 				continue
 			}
 			r, err := t.convert(v)
 			if err != nil {
-				d.fail(e.places[name], "params.%s: %v", name, err)
+				d.Fail(e.places[name], "params.%s: %v", name, err)
 				continue
 			}
 			params["params."+name] = r
 		}
-		if !run || len(d.errs) > 0 {
+		if !run || len(d.Errs) > 0 {
 			run = false
 			continue
 		}
@@ -277,11 +296,14 @@ func (u *rule) examples(d *reader, es []example, known map[string]paramType, run
 	}
 }
 
-func (u *rule) example(d *reader, e example, params map[string]ref.Val) {
+func (u *rule) example(d reader, e sample, params map[string]ref.Val) {
 	v := *u
 	v.params = params
 	got, skipped := v.decide(&e.req)
 	u.exercised = u.exercised || skipped == ""
+	for _, c := range u.conditions {
+		u.skipped[c.name] = u.skipped[c.name] || skipped == c.unmet()
+	}
 	if got.Verdict == e.expect {
 		return
 	}
@@ -289,5 +311,5 @@ func (u *rule) example(d *reader, e example, params map[string]ref.Val) {
 	if skipped != "" {
 		why = "the rule is not about it: " + skipped
 	}
-	d.fail(e.node, "the example %q fails: expected %s, got %s: %s", e.name.s, e.expect, got.Verdict, why)
+	d.Fail(e.node, "the example %q fails: expected %s, got %s: %s", e.name.S, e.expect, got.Verdict, why)
 }

@@ -232,7 +232,7 @@ func TestAConditionThatIsFalseSkipsAndOneThatFailsDenies(t *testing.T) {
 		for i, c := range strings.Split(conds, "|") {
 			y += "    - {name: c" + string(rune('0'+i)) + ", expression: '" + c + "'}\n"
 		}
-		if d := mustCompile(t, nil, File{"c.yaml", []byte(y)}).Judge(send(nil)); d.Verdict != want {
+		if d := mustCompile(t, nil, File{Name: "c.yaml", Data: []byte(y)}).Judge(send(nil)); d.Verdict != want {
 			t.Errorf("%s: %+v, want %s", conds, d, want)
 		}
 	}
@@ -260,7 +260,7 @@ func TestConstraintsOfAllKindsMustMatch(t *testing.T) {
 	} {
 		y := "apiVersion: codeact.dev/v1\nkind: ToolCallPolicy\nmetadata: {name: c}\nspec:\n  validations: [{expression: 'false'}]\n" +
 			"  matchConstraints: {" + strings.TrimSuffix(c, "}") + "}\n"
-		x := mustCompile(t, nil, File{"c.yaml", []byte(y)}).Explain(policy.Request{Tool: tool})
+		x := mustCompile(t, nil, File{Name: "c.yaml", Data: []byte(y)}).Explain(policy.Request{Tool: tool})
 		if got := x.Rules[0]; (got.Outcome == "n/a") != (want != "") || !strings.Contains(got.Why, want) {
 			t.Errorf("%s: %+v, want n/a because of %q", c, got, want)
 		}
@@ -298,7 +298,7 @@ func TestTheCostOfVariablesCountsForTheRule(t *testing.T) {
 		expr += " && variables." + string(v)
 	}
 	y += "  validations: [{expression: '" + expr + "'}]\n"
-	p := mustCompile(t, nil, File{"s.yaml", []byte(y)})
+	p := mustCompile(t, nil, File{Name: "s.yaml", Data: []byte(y)})
 	l := make([]any, 55) // 55² turns cost some 20,000: one variable is within the limit, eight are not
 	for i := range l {
 		l[i] = int64(i)
@@ -361,7 +361,7 @@ func TestTheOrderOfDocumentsNeverMatters(t *testing.T) {
 	reqs := []policy.Request{fetch("https://evil.com"), pay(int64(250), policy.ArgTaint{Taint: policy.Tainted(policy.Untrusted, "c")}), write("x"), {}, leased(policy.LeaseView{}, 60)}
 	for range 5 {
 		rand.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
-		q := mustCompile(t, eightParams, File{"eight.yaml", []byte(strings.Join(docs, "---\n"))})
+		q := mustCompile(t, eightParams, File{Name: "eight.yaml", Data: []byte(strings.Join(docs, "---\n"))})
 		for _, r := range reqs {
 			if diff := cmp.Diff(p.Judge(r), q.Judge(r)); diff != "" {
 				t.Error(diff)

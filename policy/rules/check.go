@@ -5,12 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"cel.dev/cel-go/cel"
-	"cel.dev/cel-go/common/ast"
-	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/types"
-
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 // A Warning is what is legal in a policy and rarely meant.
@@ -35,21 +31,19 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", w.File, w.Line, w.Policy, w.Text)
 }
 
-// Check reports which of the tools no rule is about, and what in the rules is a
-// known trap. Without tools it judges the rules alone.
+// Check reports which of the tools no rule covers, and what in the rules is a known
+// trap. Without tools it judges the rules alone.
 func (p *Policy) Check(tools []policy.ToolView) []Warning {
 	var ws []Warning
-	var rules []*rule
-	if p != nil {
-		rules = p.rules
-	}
-	for _, t := range tools {
-		about := func(u *rule) bool { return u.match.mismatch(&t) == "" }
-		if len(t.Caps.Names()) > 0 && !slices.ContainsFunc(rules, about) {
+	for i := range tools {
+		t := &tools[i]
+		covers := func(u *rule) bool { return u.objects() && u.about(t) == "" }
+		if len(t.Caps.Names()) > 0 && !slices.ContainsFunc(p.all(), covers) {
 			ws = append(ws, Warning{Text: fmt.Sprintf("uncovered: %s [%s]", t.Name, describeCaps(t.Caps))})
 		}
 	}
-	for _, u := range rules {
+	ws = append(ws, p.unusedParams()...)
+	for _, u := range p.all() {
 		ws = append(ws, u.lint(tools)...)
 	}
 	return ws
@@ -62,18 +56,89 @@ func describeCaps(c policy.Capabilities) string {
 	return strings.Join(c.Names(), ", ")
 }
 
-func (u *rule) lint(tools []policy.ToolView) []Warning {
-	l := linter{rule: u}
-	l.fires(tools)
-	if !u.exercised {
-		l.warn(u.line, "no example exercises this rule")
+// objects reports whether the rule can deny or ask at all.
+func (u *rule) objects() bool {
+	return slices.ContainsFunc(u.validations, func(v validation) bool { return v.action.verdict() < policy.Allow })
+}
+
+// about says why no call of the tool is ever the rule's business, "" if one can be:
+// a constraint, a condition that the tool alone decides, or one that asks for a
+// parameter that the tool does not have.
+func (u *rule) about(t *policy.ToolView) string {
+	if why := u.match.mismatch(t); why != "" {
+		return why
 	}
-	for _, c := range u.clauses() {
-		l.clause = c
-		l.info = c.ast.NativeRep().SourceInfo()
-		ast.PreOrderVisit(c.ast.NativeRep().Expr(), ast.NewExprVisitor(l.visit))
+	for _, c := range u.conditions {
+		if v, ok := u.always(c, t); ok && !v {
+			return c.unmet()
+		}
+		e := c.ast.NativeRep().Expr()
+		fact, tested, ok := factOf(e)
+		if param, arg := strings.CutPrefix(fact, "args."); ok && tested && arg && t.Params != nil && !slices.Contains(t.Params, param) {
+			return c.unmet()
+		}
 	}
-	return l.warnings
+	return ""
+}
+
+// unusedParams warns about parameters that the task gives and no policy declares: a
+// limit that was meant and is not there.
+func (p *Policy) unusedParams() []Warning {
+	if p == nil {
+		return nil
+	}
+	var known []string
+	for _, u := range p.rules {
+		for _, decl := range u.declared {
+			known = append(known, decl.name.S)
+		}
+	}
+	var ws []Warning
+	for _, name := range p.given {
+		if !slices.Contains(known, name) {
+			ws = append(ws, Warning{Text: fmt.Sprintf("params.%s is given and no policy declares it%s", name, source.Nearest(name, known))})
+		}
+	}
+	return ws
+}
+
+// fires warns about a rule that has no say, whatever the call.
+func (l *linter) fires(tools []policy.ToolView) {
+	u := l.rule
+	about := func(t policy.ToolView) bool { return u.about(&t) == "" }
+	if len(tools) > 0 && !u.standing && !slices.ContainsFunc(tools, about) {
+		l.idle(u.line, "this rule can never fire: it is about none of the tools of this task")
+	}
+	for _, c := range u.conditions {
+		if v, ok := u.always(c, nil); ok && !v {
+			l.idle(c.line(), "this rule can never fire: condition %q is always false", c.name)
+		}
+	}
+	for _, v := range u.validations {
+		if holds, ok := u.always(v.clause, nil); ok && holds {
+			l.idle(v.line(), "%s can never fire: it is always true", v.label)
+		}
+	}
+}
+
+// unread warns about what is declared and never read, and so limits nothing.
+func (l *linter) unread() {
+	read := map[string]bool{}
+	for _, c := range l.rule.every() {
+		for _, use := range c.uses() {
+			read[use.fact] = true
+		}
+	}
+	for _, decl := range l.rule.declared {
+		if !read["params."+decl.name.S] {
+			l.warn(decl.name.Line(), "params.%s is declared and never read", decl.name.S)
+		}
+	}
+	for _, v := range l.rule.variables {
+		if !read["variables."+v.name] {
+			l.warn(v.line(), "variables.%s is never read", v.name)
+		}
+	}
 }
 
 // clauses are the expressions that a verdict depends on.
@@ -85,182 +150,13 @@ func (u *rule) clauses() []*clause {
 	return out
 }
 
-// A linter looks at one rule.
-type linter struct {
-	rule     *rule
-	clause   *clause // the expression that is looked at
-	info     *ast.SourceInfo
-	warnings []Warning
-}
-
-func (l *linter) warn(line int, format string, args ...any) {
-	l.add(Warning{File: l.rule.src.name, Line: line, Policy: l.rule.name, Text: fmt.Sprintf(format, args...)})
-}
-
-// idle warns about what can never fire.
-func (l *linter) idle(line int, format string, args ...any) {
-	l.add(Warning{File: l.rule.src.name, Line: line, Policy: l.rule.name, Text: fmt.Sprintf(format, args...), Idle: true})
-}
-
-func (l *linter) add(w Warning) {
-	if !slices.Contains(l.warnings, w) {
-		l.warnings = append(l.warnings, w)
-	}
-}
-
-// trap warns about e, on its line.
-func (l *linter) trap(e ast.Expr, format string, args ...any) {
-	loc := l.info.GetStartLocation(e.ID())
-	at := l.clause.text.at(codePoint(l.clause.text.s, loc.Line(), loc.Column()))
-	l.warn(l.clause.text.src.lineOf(at), format, args...)
-}
-
-// fires warns about a rule that is about none of the tools.
-func (l *linter) fires(tools []policy.ToolView) {
-	matches := func(t policy.ToolView) bool { return l.rule.match.mismatch(&t) == "" }
-	if len(tools) > 0 && !slices.ContainsFunc(tools, matches) {
-		l.idle(l.rule.line, "this rule can never fire: it is about none of the tools of this task")
-	}
-	for _, c := range l.rule.conditions {
-		if isLiteral(c.ast, types.False) {
-			l.idle(c.line(), "this rule can never fire: condition %q is always false", c.name)
+// every is all expressions of the rule, also those that only say something.
+func (u *rule) every() []*clause {
+	out := append(u.clauses(), u.annotations...)
+	for _, v := range u.validations {
+		if v.messageExpr != nil {
+			out = append(out, v.messageExpr)
 		}
 	}
-	for _, v := range l.rule.validations {
-		if isLiteral(v.ast, types.True) {
-			l.idle(v.line(), "%s can never fire: it is always true", v.label)
-		}
-	}
-}
-
-func isLiteral(a *cel.Ast, b types.Bool) bool {
-	e := a.NativeRep().Expr()
-	return e.Kind() == ast.LiteralKind && e.AsLiteral() == b
-}
-
-func (l *linter) visit(e ast.Expr) {
-	switch e.Kind() {
-	case ast.ComprehensionKind:
-		l.emptyAll(e)
-	case ast.CallKind:
-		l.comparison(e)
-		l.textMatch(e)
-	}
-}
-
-// emptyAll warns about all() over a list that may be empty, for which it is true.
-func (l *linter) emptyAll(e ast.Expr) {
-	macro, ok := l.info.GetMacroCall(e.ID())
-	if !ok || macro.AsCall().FunctionName() != operators.All {
-		return
-	}
-	over := e.AsComprehension().IterRange()
-	if over.Kind() == ast.ListKind && over.AsList().Size() > 0 {
-		return
-	}
-	list := l.print(over, l.info)
-	for _, c := range l.rule.clauses() {
-		if l.guards(c, list) {
-			return
-		}
-	}
-	l.trap(e, "all() is true for an empty list: add size(%s) > 0 &&", list)
-}
-
-// guards reports whether a clause looks at the size of the list.
-func (l *linter) guards(c *clause, list string) bool {
-	found := false
-	info := c.ast.NativeRep().SourceInfo()
-	ast.PreOrderVisit(c.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "size" {
-			return
-		}
-		of := e.AsCall().Target()
-		if !e.AsCall().IsMemberFunction() {
-			of = e.AsCall().Args()[0]
-		}
-		found = found || l.print(of, info) == list
-	}))
-	return found
-}
-
-func (l *linter) print(e ast.Expr, info *ast.SourceInfo) string {
-	s, _ := cel.ExprToString(e, info) // "" for what cannot be written, and then the line number must do
-	return s
-}
-
-var comparisons = []string{
-	operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.Equals, operators.NotEquals,
-}
-
-// comparison warns about numbers that compare in another way than they read.
-func (l *linter) comparison(e ast.Expr) {
-	c := e.AsCall()
-	if !slices.Contains(comparisons, c.FunctionName()) {
-		return
-	}
-	a, b := c.Args()[0], c.Args()[1]
-	for _, x := range []ast.Expr{a, b} {
-		if x.Kind() == ast.CallKind && x.AsCall().FunctionName() == "int" && l.isUntyped(x.AsCall().Args()[0]) {
-			l.trap(e, "int() cuts the fraction off, so 100.9 passes a limit of 100: use double()")
-		}
-	}
-	if fn := c.FunctionName(); fn != operators.Equals && fn != operators.NotEquals {
-		return
-	}
-	if l.isUntyped(a) && l.isNumber(b) || l.isUntyped(b) && l.isNumber(a) {
-		l.trap(e, "an argument is untyped, and the string \"5\" is simply not equal to 5: use double() on it")
-	}
-}
-
-func (l *linter) isUntyped(e ast.Expr) bool {
-	return isFact(e) && rootOf(e) == "args" && e.Kind() != ast.IdentKind
-}
-
-func (l *linter) isNumber(e ast.Expr) bool {
-	t := l.clause.ast.NativeRep().GetType(e.ID())
-	return t.IsExactType(types.IntType) || t.IsExactType(types.DoubleType) || t.IsExactType(types.UintType)
-}
-
-// The names under which arguments hold what should not be compared as text.
-var (
-	urlNames  = []string{"url", "uri", "host", "hostname", "domain", "endpoint"}
-	pathNames = []string{"path", "file", "filename", "dir", "directory", "rel", "abs"}
-	textTests = []string{"startsWith", "endsWith", "contains", "matches", operators.Equals, operators.NotEquals}
-)
-
-// textMatch warns about hosts and paths that are compared as text.
-func (l *linter) textMatch(e ast.Expr) {
-	c := e.AsCall()
-	if !slices.Contains(textTests, c.FunctionName()) {
-		return
-	}
-	operands := c.Args()
-	if c.IsMemberFunction() {
-		operands = []ast.Expr{c.Target()}
-	}
-	for _, x := range operands {
-		exact := c.FunctionName() == operators.Equals || c.FunctionName() == operators.NotEquals
-		if !isFact(x) || exact && !l.isUntyped(x) {
-			continue // equality with a canonical host or path is sound
-		}
-		switch name := lastName(x); {
-		case slices.Contains(urlNames, name):
-			l.trap(e, "%s is compared as text, which evilexample.com or a user@ passes: use url(...).host.inDomains([...])", l.print(x, l.info))
-		case slices.Contains(pathNames, name):
-			l.trap(e, "%s is compared as text, which src/../x or src-old passes: use call.paths and rel.matchesGlob(\"src/**\")", l.print(x, l.info))
-		}
-	}
-}
-
-// lastName is the last field or key of a fact.
-func lastName(e ast.Expr) string {
-	if e.Kind() == ast.SelectKind {
-		return e.AsSelect().FieldName()
-	}
-	if e.Kind() != ast.CallKind {
-		return ""
-	}
-	s, _ := e.AsCall().Args()[1].AsLiteral().(types.String)
-	return string(s)
+	return out
 }

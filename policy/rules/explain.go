@@ -2,8 +2,8 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"unicode"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
@@ -13,6 +13,7 @@ import (
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules/celenv"
 )
 
 // The bounds of what an explanation prints of one call.
@@ -35,47 +36,115 @@ type Explanation struct {
 
 // A RuleExplanation is one finding of a rule, or that it has none.
 type RuleExplanation struct {
-	Policy  string         `json:"policy"`
+	Policy  string         `json:"policy"`  // or the name of another gate
 	Outcome string         `json:"outcome"` // n/a, pass, ask, deny, warn, audit or error
+	Verdict policy.Verdict `json:"verdict"` // what it adds to the decision: an error of a warning adds nothing
 	Why     string         `json:"why,omitempty"`
-	At      string         `json:"at"`               // file:line
+	At      string         `json:"at,omitempty"`     // file:line
 	Values  []policy.Value `json:"values,omitempty"` // the facts that the clause read
 	Steps   []policy.Value `json:"steps,omitempty"`  // its sub-expressions, innermost first
+	Cost    uint64         `json:"cost,omitempty"`   // of the rule for this call, in CEL cost units
 }
 
+// sensitive stands for a value of an argument that is not shown.
+const sensitive = "[sensitive]"
+
 // Explain judges r and keeps every rule's reasons, with the values of the
-// sub-expressions of what did not hold.
-func (p *Policy) Explain(r policy.Request) Explanation {
+// sub-expressions of what did not hold. Of the arguments that are named as hidden,
+// and of what is computed from them, no value is kept but true and false. A reason
+// that a rule made of them is kept: see [Explanation.Map].
+func (p *Policy) Explain(r policy.Request, hidden ...string) Explanation {
 	x := Explanation{Call: r.Call, Tool: r.Tool.Name, Taint: describeTaint(&r), Rules: []RuleExplanation{}}
-	for _, name := range argNames(&r) {
-		if v, ok := r.Args[name]; ok {
-			x.Args = append(x.Args, policy.Value{Name: name, Value: show(adapter{}.NativeToValue(v))})
+	for _, name := range celenv.ArgNames(&r) {
+		v, ok := r.Args[name]
+		switch {
+		case !ok:
+		case slices.Contains(hidden, name):
+			x.Args = append(x.Args, policy.Value{Name: name, Value: sensitive})
+		default:
+			x.Args = append(x.Args, policy.Value{Name: name, Value: show(celenv.Adapter{}.NativeToValue(v))})
 		}
 	}
 	x.Decision, x.Notes = p.JudgeAll(r)
-	if p == nil {
-		return x
-	}
-	for _, u := range p.rules {
-		x.Rules = append(x.Rules, u.explain(&r)...)
+	x.Decision.Values = nil // each rule has its own
+	for _, u := range p.all() {
+		x.Rules = append(x.Rules, u.explain(&r, hidden)...)
 	}
 	return x
 }
 
-func (u *rule) explain(r *policy.Request) []RuleExplanation {
+// Behind puts the decisions of other gates before those of the rules, as they stand
+// in the order of a call, and narrows the decision by them.
+func (x Explanation) Behind(gates ...policy.Decision) Explanation {
+	var first []RuleExplanation
+	for _, g := range gates {
+		e := RuleExplanation{Policy: g.Gate, Outcome: "pass", Verdict: g.Verdict, Why: g.Reason, Values: g.Values}
+		if g.Verdict != policy.Allow {
+			e.Outcome = g.Verdict.String()
+		}
+		first = append(first, e)
+	}
+	x.Rules = append(first, x.Rules...)
+	x.Decision = policy.Narrow(append(gates, x.Decision)...)
+	x.Decision.Values = nil
+	return x
+}
+
+// Map returns x with f applied to every text that can quote an argument.
+func (x Explanation) Map(f func(string) string) Explanation {
+	values := func(vs []policy.Value) []policy.Value {
+		var out []policy.Value
+		for _, v := range vs {
+			out = append(out, policy.Value{Name: f(v.Name), Value: f(v.Value)})
+		}
+		return out
+	}
+	x.Call, x.Tool, x.Taint, x.Args = f(x.Call), f(x.Tool), f(x.Taint), values(x.Args)
+	x.Rules, x.Notes = slices.Clone(x.Rules), slices.Clone(x.Notes)
+	for i, e := range x.Rules {
+		x.Rules[i].Why, x.Rules[i].Values, x.Rules[i].Steps = f(e.Why), values(e.Values), values(e.Steps)
+	}
+	for i, n := range x.Notes {
+		x.Notes[i].Text = f(n.Text)
+	}
+	x.Decision.Reason = f(x.Decision.Reason)
+	return x
+}
+
+// A Place is a rule and where it begins.
+type Place struct {
+	Policy string `json:"policy"`
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+}
+
+// Places lists the rules, sorted by name.
+func (p *Policy) Places() []Place {
+	var out []Place
+	for _, u := range p.all() {
+		out = append(out, Place{u.name, u.src, u.line})
+	}
+	return out
+}
+
+func (u *rule) explain(r *policy.Request, hidden []string) []RuleExplanation {
 	var out []RuleExplanation
-	skipped := u.judge(newActivation(r, u), func(f finding) {
-		e := RuleExplanation{Policy: u.name, Outcome: f.action.String(), Why: f.clause.label + " false: " + f.reason, At: f.clause.at()}
+	a := newActivation(r, u)
+	skipped := u.judge(a, func(f finding) {
+		e := RuleExplanation{Policy: u.name, Outcome: f.action.String(), Verdict: f.action.verdict(), Why: f.clause.label + " false: " + f.reason, At: f.clause.at()}
 		if f.failed {
 			e.Outcome, e.Why = "error", f.clause.label+": "+f.reason
 		}
-		e.Values, e.Steps = u.track(r, f.clause)
+		e.Values, e.Steps = u.track(r, f.clause, hidden)
 		out = append(out, e)
 	})
+	for i := range out {
+		out[i].Cost = a.cost
+	}
 	if len(out) > 0 {
 		return out
 	}
-	e := RuleExplanation{Policy: u.name, Outcome: "pass", At: fmt.Sprintf("%s:%d", u.src.name, u.line)}
+	e := RuleExplanation{Policy: u.name, Cost: a.cost, Outcome: "pass", Verdict: policy.Allow, At: fmt.Sprintf("%s:%d", u.src, u.line)}
 	if skipped != "" {
 		e.Outcome, e.Why = "n/a", skipped
 	}
@@ -84,14 +153,14 @@ func (u *rule) explain(r *policy.Request) []RuleExplanation {
 
 // values are the facts that a clause read.
 func (u *rule) values(r *policy.Request, c *clause) []policy.Value {
-	vs, _ := u.track(r, c)
+	vs, _ := u.track(r, c, nil)
 	return vs
 }
 
 // track evaluates a clause once more, with its parts, and then the variables that
 // it read.
-func (u *rule) track(r *policy.Request, c *clause) (values, steps []policy.Value) {
-	t := tracker{rule: u, request: r, seen: map[string]bool{}}
+func (u *rule) track(r *policy.Request, c *clause, hidden []string) (values, steps []policy.Value) {
+	t := tracker{rule: u, request: r, hidden: hidden, seen: map[string]bool{}}
 	t.clause(c)
 	steps = t.steps
 	for i := 0; i < len(t.read); i++ { // grows: a variable may read another
@@ -104,6 +173,7 @@ func (u *rule) track(r *policy.Request, c *clause) (values, steps []policy.Value
 type tracker struct {
 	rule    *rule
 	request *policy.Request
+	hidden  []string // arguments
 	seen    map[string]bool
 	values  []policy.Value
 	steps   []policy.Value
@@ -177,12 +247,12 @@ func (t *tracker) fact(e ast.Expr) {
 		return
 	}
 	t.seen[name] = true
-	t.values = append(t.values, policy.Value{Name: name, Value: show(v)})
+	t.values = append(t.values, policy.Value{Name: name, Value: t.show(e, v)})
 }
 
 func (t *tracker) step(e ast.Expr) {
 	if name, v, ok := t.value(e); ok {
-		t.steps = append(t.steps, policy.Value{Name: name, Value: show(v)})
+		t.steps = append(t.steps, policy.Value{Name: name, Value: t.show(e, v)})
 	}
 }
 
@@ -195,6 +265,28 @@ func (t *tracker) value(e ast.Expr) (string, ref.Val, bool) {
 	}
 	name, err := cel.ExprToString(e, t.info)
 	return clip(strings.Join(strings.Fields(name), " "), maxValue), v, err == nil
+}
+
+// show is the value v of e, unless it comes from a hidden argument.
+func (t *tracker) show(e ast.Expr, v ref.Val) string {
+	if _, ok := v.(types.Bool); !ok && t.hides(e) {
+		return sensitive
+	}
+	return show(v)
+}
+
+// hides reports whether e reads a hidden argument, or a variable that does.
+func (t *tracker) hides(e ast.Expr) bool {
+	if len(t.hidden) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(usesOf(e), func(u use) bool {
+		if i, ok := t.rule.varIndex[u.fact]; ok {
+			return t.hides(t.rule.variables[i].ast.NativeRep().Expr())
+		}
+		param, of := strings.CutPrefix(u.fact, "args.")
+		return u.fact == "args" || u.fact == "call.paths" || u.fact == "call.url" || u.fact == "call.urls" || u.fact == "call.shell" || of && slices.Contains(t.hidden, param)
+	})
 }
 
 // rootOf is the variable that a fact reads from.
@@ -223,59 +315,17 @@ func clip(s string, n int) string {
 	return s
 }
 
-// printable keeps text from an argument from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
-
 // describeTaint is the floor, and which arguments are proven to carry something.
 func describeTaint(r *policy.Request) string {
 	s := r.Held.String()
 	var args []string
-	for _, n := range argNames(r) {
+	for _, n := range celenv.ArgNames(r) {
 		if a, ok := r.ArgTaint[n]; ok && !a.Taint.Clean() {
-			args = append(args, n+" <- "+strings.Join(allSources(a.Taint), ","))
+			args = append(args, n+" <- "+strings.Join(celenv.Sources(a.Taint), ","))
 		}
 	}
 	if args == nil {
 		return s
 	}
 	return s + " (" + strings.Join(args, "; ") + ")"
-}
-
-// String prints one line a rule, and below it the values that it went by.
-func (x Explanation) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "call %s %s", x.Call, x.Tool)
-	for _, a := range x.Args {
-		fmt.Fprintf(&b, " %s=%s", a.Name, clip(a.Value, 60))
-	}
-	fmt.Fprintf(&b, "      taint: %s\n", x.Taint)
-	width := 0
-	for _, r := range x.Rules {
-		width = max(width, len(r.Policy))
-	}
-	for i, r := range x.Rules {
-		outcome := r.Outcome
-		if outcome == "ask" || outcome == "deny" || outcome == "error" {
-			outcome = strings.ToUpper(outcome)
-		}
-		fmt.Fprintf(&b, "%-2d %-*s %-6s %s\n", i+1, width, r.Policy, outcome, printable(strings.TrimSpace(r.Why+"  "+r.At)))
-		for _, v := range r.Values {
-			fmt.Fprintf(&b, "     %s = %s\n", v.Name, v.Value)
-		}
-		for _, s := range r.Steps {
-			fmt.Fprintf(&b, "     %s  =>  %s\n", s.Name, s.Value)
-		}
-	}
-	for _, n := range x.Notes {
-		fmt.Fprintf(&b, "%s %s %s: %s\n", n.Kind, n.Policy, n.Key, printable(n.Text))
-	}
-	fmt.Fprintf(&b, "decision %s (strictest of %d)\n", x.Decision.Verdict, len(x.Rules))
-	return b.String()
 }

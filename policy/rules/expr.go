@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules/celenv"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 var errNoExpr = errors.New("policy: no expression")
@@ -20,14 +22,14 @@ type Expr struct{ clause *clause }
 // params and variables. Its errors are *[FileError]s under the given name, all at
 // once.
 func CompileExpr(src, name string) (*Expr, error) {
-	t := text{s: src, src: newSource(name, src)}
-	if len(src) > maxExpression {
-		return nil, t.src.fault(0, "the expression has %d bytes, more than %d", len(src), maxExpression)
+	t := source.Whole(source.New(name, src))
+	if len(src) > celenv.MaxExpression {
+		return nil, t.Fault(0, "the expression has %d bytes, more than %d", len(src), celenv.MaxExpression)
 	}
 	if strings.TrimSpace(src) == "" {
-		return nil, t.src.fault(0, "the expression is empty")
+		return nil, t.Fault(0, "the expression is empty")
 	}
-	c := &compiler{env: baseEnv()}
+	c := &compiler{env: celenv.Base()}
 	k := c.clause(name, t, cel.BoolType)
 	if len(c.errs) > 0 {
 		return nil, multierror.Append(nil, c.errs...)
@@ -49,5 +51,5 @@ func (e *Expr) String() string {
 	if e == nil {
 		return ""
 	}
-	return e.clause.text.s
+	return e.clause.text.S
 }

@@ -12,6 +12,9 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
+
+	"github.com/codeact-dev/codeact/policy/rules/celenv"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 // identifier is what CEL reads as one name.
@@ -39,7 +42,7 @@ func parseParamType(s string) (paramType, error) {
 	}
 	if _, ok := scalarTypes[t.scalar]; !ok {
 		names := slices.Sorted(maps.Keys(scalarTypes))
-		return paramType{}, fmt.Errorf("%q is not a type of a parameter%s; list(T) is one too", s, nearestOr(t.scalar, names))
+		return paramType{}, fmt.Errorf("%q is not a type of a parameter%s; list(T) is one too", s, source.NearestOr(t.scalar, names))
 	}
 	return t, nil
 }
@@ -79,9 +82,9 @@ func (t paramType) convert(v any) (ref.Val, error) {
 		out[i], texts[i] = r, string(s)
 	}
 	if t.scalar == "string" {
-		return types.NewStringList(adapter{}, texts), nil
+		return types.NewStringList(celenv.Adapter{}, texts), nil
 	}
-	return types.NewRefValList(adapter{}, out), nil
+	return types.NewRefValList(celenv.Adapter{}, out), nil
 }
 
 func (t paramType) convertOne(v any) (ref.Val, error) {
@@ -140,35 +143,35 @@ type paramSet struct {
 }
 
 // params reads the declared parameters out of those that the task gives.
-func (d *reader) params(decls []paramDecl, given map[string]any) paramSet {
+func (d reader) params(decls []paramDecl, given map[string]any) paramSet {
 	p := paramSet{types: map[string]paramType{}, values: map[string]ref.Val{}}
 	for _, decl := range decls {
-		if decl.name.empty() || decl.typ.empty() {
+		if decl.name.Empty() || decl.typ.Empty() {
 			continue // reported when it was read
 		}
-		if !identifier.MatchString(decl.name.s) {
-			d.fail(decl.name.node, "%q cannot be the name of a parameter: want letters, digits and _", decl.name.s)
+		if !identifier.MatchString(decl.name.S) {
+			d.Fail(decl.name.Node, "%q cannot be the name of a parameter: want letters, digits and _", decl.name.S)
 			continue
 		}
-		t, err := parseParamType(decl.typ.s)
+		t, err := parseParamType(decl.typ.S)
 		if err != nil {
-			d.fail(decl.typ.node, "%v", err)
+			d.Fail(decl.typ.Node, "%v", err)
 			continue
 		}
-		p.types[decl.name.s] = t
-		p.opts = append(p.opts, cel.Variable("params."+decl.name.s, t.cel()))
-		v, ok := given[decl.name.s]
+		p.types[decl.name.S] = t
+		p.opts = append(p.opts, cel.Variable("params."+decl.name.S, t.cel()))
+		v, ok := given[decl.name.S]
 		if !ok {
-			d.fail(decl.name.node, "params.%s is declared and not given: set it in the policyParams of the task%s",
-				decl.name.s, nearestOf(decl.name.s, slices.Collect(maps.Keys(given))))
+			d.Fail(decl.name.Node, "params.%s is declared and not given: set it in the policyParams of the task%s",
+				decl.name.S, source.Nearest(decl.name.S, slices.Collect(maps.Keys(given))))
 			continue
 		}
 		r, err := t.convert(v)
 		if err != nil {
-			d.fail(decl.name.node, "params.%s: %v", decl.name.s, err)
+			d.Fail(decl.name.Node, "params.%s: %v", decl.name.S, err)
 			continue
 		}
-		p.values["params."+decl.name.s] = r
+		p.values["params."+decl.name.S] = r
 	}
 	return p
 }

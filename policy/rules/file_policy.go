@@ -3,9 +3,9 @@ package rules
 import (
 	"slices"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/policy/rules/example"
+	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
 const (
@@ -41,63 +41,66 @@ func (a action) verdict() policy.Verdict {
 
 // A document is one policy as it was written, before its expressions are compiled.
 type document struct {
-	name        text
+	name        source.Text
 	params      []paramDecl
 	match       constraints
 	conditions  []namedExpr
 	variables   []namedExpr
 	validations []validationDecl
 	annotations []namedExpr
-	examples    []example
+	examples    []sample
 }
 
 // A namedExpr is a condition, a variable or an annotation.
-type namedExpr struct{ name, expr text }
+type namedExpr struct{ name, expr source.Text }
 
 type validationDecl struct {
-	expr        text
-	message     text
-	messageExpr text
+	expr        source.Text
+	message     source.Text
+	messageExpr source.Text
 	action      action
 }
 
 // A paramDecl is one line of spec.params.
-type paramDecl struct{ name, typ text }
+type paramDecl struct{ name, typ source.Text }
+
+// A reader reads the policies of one file.
+type reader struct{ *source.Reader }
 
 // readPolicies returns the policies of a file.
-func readPolicies(f File) ([]document, *reader) {
-	d := &reader{src: newSource(f.Name, string(f.Data))}
+func readPolicies(f File) ([]document, reader) {
+	d := reader{source.NewReader(source.File{Name: f.Name, Data: f.Data})}
 	var docs []document
-	for _, n := range d.parseYAML(f.Data) {
+	for _, n := range d.Documents() {
 		docs = append(docs, d.document(n))
 	}
-	if len(docs) == 0 && len(d.errs) == 0 {
-		d.errs = append(d.errs, d.src.fault(0, "no policy is in this file"))
+	if len(docs) == 0 && len(d.Errs) == 0 {
+		d.Errs = append(d.Errs, d.Fault(0, "no policy is in this file"))
 	}
 	return docs, d
 }
 
-func (d *reader) document(n ast.Node) document {
+func (d reader) document(n source.Node) document {
 	var doc document
-	var version, kind text
+	var version, kind source.Text
 	spec := false
-	ok := d.mapping(n, "a policy", map[string]func(ast.Node){
-		"apiVersion": func(n ast.Node) { version = d.constant(n, "apiVersion", apiVersion) },
-		"kind":       func(n ast.Node) { kind = d.constant(n, "kind", kindPolicy) },
-		"metadata":   func(n ast.Node) { doc.name = d.metadata(n) },
-		"spec":       func(n ast.Node) { spec = true; d.spec(n, &doc) },
+	ok := d.Mapping(n, "a policy", map[string]func(source.Node){
+		"apiVersion": func(n source.Node) { version = d.Constant(n, "apiVersion", apiVersion) },
+		"kind":       func(n source.Node) { kind = d.Constant(n, "kind", kindPolicy) },
+		"metadata":   func(n source.Node) { doc.name = d.metadata(n) },
+		"spec":       func(n source.Node) { spec = true; d.spec(n, &doc) },
 	})
 	if !ok {
 		return doc
 	}
-	missing := func(key string) { d.fail(n, "the policy has no %s", key) }
-	if version.node == nil {
+	missing := func(key string) { d.Fail(n, "the policy has no %s", key) }
+	if version.Node == nil {
 		missing("apiVersion: want " + apiVersion)
 	}
-	if kind.node == nil {
+	if kind.Node == nil {
 		missing("kind: want " + kindPolicy)
 	}
-	if doc.name.node == nil {
+	if doc.name.Node == nil {
 		missing("metadata.name")
 	}
 	if !spec {
@@ -108,90 +111,82 @@ func (d *reader) document(n ast.Node) document {
 	return doc
 }
 
-func (d *reader) constant(n ast.Node, what, want string) text {
-	t := d.text(n, what)
-	if t.s != want && !t.empty() {
-		d.fail(n, "%s %q: want %s", what, t.s, want)
-	}
-	return t
-}
-
-func (d *reader) metadata(n ast.Node) text {
-	name := text{node: n, src: d.src}
+func (d reader) metadata(n source.Node) source.Text {
+	name := source.Text{Node: n}
 	seen := false
-	d.mapping(n, "metadata", map[string]func(ast.Node){
-		"name":        func(n ast.Node) { seen, name = true, d.text(n, "metadata.name") },
-		"description": func(n ast.Node) { d.text(n, "metadata.description") },
+	d.Mapping(n, "metadata", map[string]func(source.Node){
+		"name":        func(n source.Node) { seen, name = true, d.Text(n, "metadata.name") },
+		"description": func(n source.Node) { d.Text(n, "metadata.description") },
 	})
 	if !seen {
-		d.fail(n, "the policy has no metadata.name")
+		d.Fail(n, "the policy has no metadata.name")
 	}
 	return name
 }
 
-func (d *reader) spec(n ast.Node, doc *document) {
-	d.mapping(n, "spec", map[string]func(ast.Node){
-		"params": func(n ast.Node) {
-			d.pairs(n, "spec.params", func(_ string, k, v ast.Node) {
-				doc.params = append(doc.params, paramDecl{d.text(k, "a parameter"), d.text(v, "the type of a parameter")})
+func (d reader) spec(n source.Node, doc *document) {
+	d.Mapping(n, "spec", map[string]func(source.Node){
+		"params": func(n source.Node) {
+			d.Pairs(n, "spec.params", func(_ string, k, v source.Node) {
+				doc.params = append(doc.params, paramDecl{d.Text(k, "a parameter"), d.Text(v, "the type of a parameter")})
 			})
 		},
-		"matchConstraints": func(n ast.Node) { doc.match = d.constraints(n) },
-		"matchConditions":  func(n ast.Node) { doc.conditions = d.named(n, "matchConditions", "name", "expression") },
-		"variables":        func(n ast.Node) { doc.variables = d.named(n, "variables", "name", "expression") },
-		"validations": func(n ast.Node) {
-			d.list(n, "validations", func(_ int, n ast.Node) { doc.validations = append(doc.validations, d.validation(n)) })
+		"matchConstraints": func(n source.Node) { doc.match = d.constraints(n) },
+		"matchConditions":  func(n source.Node) { doc.conditions = d.named(n, "matchConditions", "name", "expression") },
+		"variables":        func(n source.Node) { doc.variables = d.named(n, "variables", "name", "expression") },
+		"validations": func(n source.Node) {
+			d.List(n, "validations", func(_ int, n source.Node) { doc.validations = append(doc.validations, d.validation(n)) })
 		},
-		"auditAnnotations": func(n ast.Node) { doc.annotations = d.named(n, "auditAnnotations", "key", "valueExpression") },
-		"examples": func(n ast.Node) {
-			d.list(n, "examples", func(_ int, n ast.Node) { doc.examples = append(doc.examples, d.example(n)) })
+		"auditAnnotations": func(n source.Node) { doc.annotations = d.named(n, "auditAnnotations", "key", "valueExpression") },
+		"examples": func(n source.Node) {
+			d.List(n, "examples", func(_ int, n source.Node) { doc.examples = append(doc.examples, d.example(n)) })
 		},
 	})
 }
 
 // named reads a list of {name, expression} under whatever those two are called.
-func (d *reader) named(n ast.Node, what, nameKey, exprKey string) []namedExpr {
+func (d reader) named(n source.Node, what, nameKey, exprKey string) []namedExpr {
 	var out []namedExpr
 	seen := map[string]bool{}
-	d.list(n, what, func(_ int, n ast.Node) {
+	d.List(n, what, func(_ int, n source.Node) {
 		var e namedExpr
-		ok := d.mapping(n, what, map[string]func(ast.Node){
-			nameKey: func(n ast.Node) { e.name = d.text(n, nameKey) },
-			exprKey: func(n ast.Node) { e.expr = d.text(n, exprKey) },
+		ok := d.Mapping(n, what, map[string]func(source.Node){
+			nameKey: func(n source.Node) { e.name = d.Text(n, nameKey) },
+			exprKey: func(n source.Node) { e.expr = d.Text(n, exprKey) },
 		})
 		switch {
 		case !ok:
-		case e.name.node == nil:
-			d.fail(n, "an entry of %s has no %s", what, nameKey)
-		case e.expr.node == nil:
-			d.fail(n, "an entry of %s has no %s", what, exprKey)
-		case seen[e.name.s]:
-			d.fail(e.name.node, "duplicate %s %q in %s", nameKey, e.name.s, what)
+		case e.name.Node == nil:
+			d.Fail(n, "an entry of %s has no %s", what, nameKey)
+		case e.expr.Node == nil:
+			d.Fail(n, "an entry of %s has no %s", what, exprKey)
+		case seen[e.name.S]:
+			d.Fail(e.name.Node, "duplicate %s %q in %s", nameKey, e.name.S, what)
 		default:
-			seen[e.name.s] = true
+			seen[e.name.S] = true
 			out = append(out, e)
 		}
 	})
 	return out
 }
 
-func (d *reader) validation(n ast.Node) validationDecl {
+func (d reader) validation(n source.Node) validationDecl {
 	var v validationDecl
-	ok := d.mapping(n, "a validation", map[string]func(ast.Node){
-		"expression":        func(n ast.Node) { v.expr = d.text(n, "expression") },
-		"message":           func(n ast.Node) { v.message = d.text(n, "message") },
-		"messageExpression": func(n ast.Node) { v.messageExpr = d.text(n, "messageExpression") },
-		"action": func(n ast.Node) {
-			t := d.text(n, "action")
-			i := slices.Index(actionNames, t.s)
-			if i < 0 && !t.empty() {
-				d.fail(n, "action %q: want deny, ask, warn or audit%s", t.s, nearestOf(t.s, actionNames))
+	ok := d.Mapping(n, "a validation", map[string]func(source.Node){
+		"expression":        func(n source.Node) { v.expr = d.Text(n, "expression") },
+		"message":           func(n source.Node) { v.message = d.Text(n, "message") },
+		"messageExpression": func(n source.Node) { v.messageExpr = d.Text(n, "messageExpression") },
+		"action": func(n source.Node) {
+			t := d.Text(n, "action")
+			i := slices.Index(actionNames, t.S)
+			if i < 0 && !t.Empty() {
+				d.Fail(n, "action %q: want deny, ask, warn or audit%s", t.S, source.Nearest(t.S, actionNames))
 			}
 			v.action = action(max(i, 0))
 		},
 	})
-	if ok && v.expr.node == nil {
-		d.fail(n, "the validation has no expression")
+	if ok && v.expr.Node == nil {
+		d.Fail(n, "the validation has no expression")
 	}
 	return v
 }
@@ -204,21 +199,21 @@ type constraints struct {
 	tiers                  []policy.Tier
 }
 
-func (d *reader) constraints(n ast.Node) constraints {
+func (d reader) constraints(n source.Node) constraints {
 	var c constraints
-	globs := func(into *[]string, what string) func(ast.Node) {
-		return func(n ast.Node) { *into = d.strings(n, what); d.notEmpty(n, what, len(*into)) }
+	globs := func(into *[]string, what string) func(source.Node) {
+		return func(n source.Node) { *into = d.Strings(n, what); d.notEmpty(n, what, len(*into)) }
 	}
-	d.mapping(n, "matchConstraints", map[string]func(ast.Node){
+	d.Mapping(n, "matchConstraints", map[string]func(source.Node){
 		"tools":   globs(&c.tools, "tools"),
 		"servers": globs(&c.servers, "servers"),
 		"labels":  globs(&c.labels, "labels"),
-		"capabilities": func(n ast.Node) {
-			c.caps = d.flags(n)
+		"capabilities": func(n source.Node) {
+			c.caps = example.Capabilities(d.Reader, n)
 			d.notEmpty(n, "capabilities", len(c.caps))
 		},
-		"tiers": func(n ast.Node) {
-			d.list(n, "tiers", func(_ int, n ast.Node) { c.tiers = append(c.tiers, d.tier(n)) })
+		"tiers": func(n source.Node) {
+			d.List(n, "tiers", func(_ int, n source.Node) { c.tiers = append(c.tiers, example.Tier(d.Reader, n)) })
 			d.notEmpty(n, "tiers", len(c.tiers))
 		},
 	})
@@ -226,41 +221,10 @@ func (d *reader) constraints(n ast.Node) constraints {
 }
 
 // notEmpty refuses a list that would match nothing, which nobody means.
-func (d *reader) notEmpty(n ast.Node, what string, entries int) {
-	if s, ok := n.(*ast.SequenceNode); ok && entries == 0 && len(s.Values) == 0 {
-		d.fail(n, "an empty list of %s matches no call: leave the key out to match every call", what)
+func (d reader) notEmpty(n source.Node, what string, entries int) {
+	if entries == 0 && source.IsEmptyList(n) {
+		d.Fail(n, "an empty list of %s matches no call: leave the key out to match every call", what)
 	}
-}
-
-// capabilityNames are all of them, which a tool has that declares none.
-var capabilityNames = policy.Capabilities{}.Names()
-
-func (d *reader) flags(n ast.Node) []policy.Flag {
-	var out []policy.Flag
-	for _, t := range d.texts(n, "capabilities") {
-		f, err := policy.ParseFlag(t.s)
-		if err != nil && !t.empty() {
-			d.fail(t.node, "capability %q is not known%s", t.s, nearestOr(t.s, capabilityNames))
-			continue
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-func (d *reader) tier(n ast.Node) policy.Tier {
-	var t policy.Tier
-	s := ""
-	switch n := n.(type) {
-	case *ast.IntegerNode:
-		s = n.Token.Value
-	case *ast.StringNode:
-		s = n.Value
-	}
-	if err := t.UnmarshalText([]byte(s)); err != nil {
-		d.fail(n, "a tier is free, ask_once or always_ask, or the number 0, 1 or 2")
-	}
-	return t
 }
 
 // mismatch says why a call is none of the policy's business, "" if it is.

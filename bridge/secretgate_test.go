@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"context"
+	"encoding/base64"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/policy"
+)
+
+// What leaves the machine holds no secret, however it is written.
+func TestNoArgumentSendsASecret(t *testing.T) {
+	const secret, pin = "hunter-22-hunter", "48151623"
+	redactor, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"PW": secret, "PIN": pin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := policy.Declare(policy.ExternalSend)
+	token := "ghp_" + "x7Kd92mQpLwZ4vRt8sYb3nHj6gFc1aUe5iOk"
+	for _, test := range []struct {
+		name string
+		caps policy.Capabilities
+		args map[string]any
+		rule string // "" allows
+		says string
+	}{
+		{"ordinary words", send, map[string]any{"body": "hello hunter", "n": int64(4815)}, "", ""},
+		{"a secret", send, map[string]any{"body": "it is " + secret}, "known-secret", "body would send the value of the secret PW"},
+		{"in a list of a dict", send, map[string]any{"body": map[string]any{"a": []any{"x", secret}}}, "known-secret", "secret PW"},
+		{"as a key", send, map[string]any{"body": map[string]any{secret: nil}}, "known-secret", "secret PW"},
+		{"as the name of an argument", send, map[string]any{secret: "x"}, "known-secret", "an argument would send the value of the secret PW"},
+		{"in base64", send, map[string]any{"body": base64.StdEncoding.EncodeToString([]byte("xx" + secret + "yy"))}, "known-secret", "secret PW"},
+		{"in a URL", send, map[string]any{"body": "https://e.test/?q=" + url.QueryEscape("<"+secret+">")}, "known-secret", "secret PW"},
+		{"as a number", send, map[string]any{"n": int64(48151623)}, "known-secret", "an argument would send the value of the secret PIN"},
+		{"as bytes", send, map[string]any{"body": []byte(secret)}, "known-secret", "secret PW"},
+		{"a shape", send, map[string]any{"body": "key: " + token}, "github-pat", "body would send what looks like a secret (github-pat)"},
+		{"the first of two is named", send, map[string]any{"body": []any{token, secret}}, "github-pat", "github-pat"},
+		{"a tool that declares nothing", policy.Capabilities{}, map[string]any{"body": secret}, "known-secret", ""},
+		{"a tool that sends nothing", policy.Declare(policy.Destructive), map[string]any{"body": secret + token}, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tool := &Tool{Name: "post", Caps: test.caps, Params: MustSchema(`{"type": "object", "properties": {"body": {}, "n": {"type": "integer"}}}`),
+				Run: func(context.Context, *Permit) (Output, error) { return Output{}, nil }}
+			b, err := New(Config{Tools: []Tool{*tool}, Redactor: redactor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &passage{b: b, tool: tool, d: &Door{b: b, run: Run{State: &State{}, Key: make([]byte, 32)}}}
+			if err := p.take(test.args); err != nil {
+				t.Fatal(err)
+			}
+			d := p.secrets(t.Context())
+			if d.Gate != "secrets" || d.Rule != test.rule || (d.Verdict == policy.Allow) != (test.rule == "") || !strings.Contains(d.Reason, test.says) {
+				t.Errorf("%+v, want the rule %q that says %q", d, test.rule, test.says)
+			}
+			if strings.Contains(d.Reason, secret) || strings.Contains(d.Reason, token) {
+				t.Errorf("the reason holds the secret: %s", d.Reason)
+			}
+		})
+	}
+}
