@@ -19,29 +19,30 @@ const module = "github.com/codeact-dev/codeact/"
 // that is not here is not on the plan.
 var arrows = map[string][]string{
 	"":             {},
+	"spelling":     {},
 	"policy":       {"policy/match"},
 	"policy/match": {},
-	"policy/rules": {"policy", "policy/rules/celenv", "policy/rules/example", "policy/rules/source"},
+	"policy/rules": {"spelling", "policy", "policy/rules/celenv", "policy/rules/example", "policy/rules/source"},
 	"leases":       {"policy"},
 
-	"policy/rules/celenv":  {"policy", "policy/rules/source", "policy/rules/urls"},
+	"policy/rules/celenv":  {"spelling", "policy", "policy/rules/source", "policy/rules/urls"},
 	"policy/rules/example": {"policy", "policy/rules/source", "policy/rules/urls"},
 	"policy/rules/format":  {"policy/rules/source"},
-	"policy/rules/source":  {},
+	"policy/rules/source":  {"spelling"},
 	"policy/rules/urls":    {"policy"},
 	"policy/policytest":    {"policy", "policy/rules", "policy/rules/example", "policy/rules/source"},
 	"policy/defaults":      {"policy/rules"},
 
 	"interp":                     {"interp/wire", "interp/worker"},
 	"interp/wire":                {},
-	"interp/worker":              {"interp/wire"},
+	"interp/worker":              {"spelling", "interp/kernel", "interp/wire"},
 	"interp/flow":                {},
 	"interp/interptest":          {},
 	"interp/internal/workermain": {"interp"},
 
 	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress", "bridge/sandbox", "bridge/shellrisk"},
 	"bridge/plain":      {},
-	"bridge/scan":       {},
+	"bridge/scan":       {"bridge/scan/rewrite", "bridge/scan/words"},
 	"bridge/htmltext":   {},
 	"bridge/hooks":      {},
 	"bridge/workspace":  {},
@@ -57,6 +58,9 @@ var arrows = map[string][]string{
 
 	"bridge/egress/egresstest":       {},
 	"bridge/scan/scantest":           {},
+	"bridge/scan/redact":             {"bridge/scan", "bridge/scan/rewrite", "bridge/scan/words"},
+	"bridge/scan/rewrite":            {},
+	"bridge/scan/words":              {},
 	"bridge/workspace/workspacetest": {},
 	"bridge/bridgetest":              {"bridge", "bridge/scan", "leases", "policy"},
 
@@ -94,7 +98,7 @@ var exits = map[string]map[string]string{
 	"bridge/egress":              {"net": "dials checked addresses", "net/http": "the one client of tools", "net/netip": "judges addresses", "syscall": "looks at the address once more at connect"},
 	"bridge/mcp": {
 		"os": "pins, and the pipes of servers", "os/exec": "starts servers", "syscall": "ends their process groups",
-		"net": "tells a refusal of the network from one of a server", "net/http": "servers that are reached by URL, through the client of egress",
+		"net/netip": "tells loopback from the rest", "net/http": "servers that are reached by URL, through the client of egress",
 	},
 	"bridge/sandbox": {
 		"os": "the box's files and sockets", "os/exec": "starts bwrap, and this program in a box", "golang.org/x/sys/unix": "confines it", "unsafe": "calls that Go has no function for",

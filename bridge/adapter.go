@@ -14,6 +14,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge/egress"
 	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy"
@@ -44,9 +45,9 @@ type Config struct {
 	Box     *sandbox.Box                      // nil: tools run no commands. Who opened it closes it
 	Secrets func(name string) (string, error) // nil: there are none
 
-	Redactor     *scan.Redactor // nil redacts the known shapes of secrets
-	KeepSecrets  bool           // scanOutputs.secrets: off
-	BlockSecrets bool           // scanOutputs.secrets: block, a result with a secret is hidden
+	Redactor     *redact.Redactor // nil redacts the known shapes of secrets
+	KeepSecrets  bool             // scanOutputs.secrets: off
+	BlockSecrets bool             // scanOutputs.secrets: block, a result with a secret is hidden
 	Injection    InjectionMode
 	Unmarked     bool // markUntrusted: false, third-party content is not wrapped
 
@@ -103,7 +104,7 @@ func New(cfg Config) (*EffectBridgeAdapter, error) {
 		cfg.Now = time.Now
 	}
 	if cfg.Redactor == nil {
-		r, err := scan.NewRedactor(scan.RedactorConfig{})
+		r, err := redact.New(redact.Config{})
 		errs = appendErr(errs, err)
 		cfg.Redactor = r
 	}

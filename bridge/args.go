@@ -12,6 +12,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge/plain"
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 )
@@ -84,11 +85,11 @@ func (p *passage) mask() (map[string]any, error) {
 	case !p.masking():
 		return p.args, nil
 	case p.tool != nil && !p.unknown:
-		return scan.Sensitive(p.args, p.tool.Sensitive, p.fingerprint)
+		return redact.Sensitive(p.args, p.tool.Sensitive, p.fingerprint)
 	}
 	masked := make(map[string]any, len(p.args))
 	for name, v := range p.args {
-		m, _ := scan.Sensitive(map[string]any{"v": v}, []string{"v"}, p.fingerprint) // v is replaced, so nothing in it can be too deep
+		m, _ := redact.Sensitive(map[string]any{"v": v}, []string{"v"}, p.fingerprint) // v is replaced, so nothing in it can be too deep
 		masked[name] = m["v"]
 	}
 	return masked, nil

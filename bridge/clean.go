@@ -59,11 +59,12 @@ func (p *passage) stripHTML(context.Context) error {
 		if !strings.Contains(s, "<") || !htmltext.IsHTML(media, []byte(s)) {
 			return s
 		}
-		text, err := htmltext.Text([]byte(s))
+		page, err := htmltext.Read([]byte(s))
 		if err != nil {
 			return fmt.Sprintf("[HTML of %d bytes that could not be read: %v]", len(s), err)
 		}
-		return text
+		p.concealed += page.Hidden
+		return page.Text
 	})
 	return nil
 }
@@ -119,6 +120,7 @@ func (p *passage) suspect(context.Context) error {
 	}
 	eachText(p.outcome.Value, look)
 	look(p.outcome.Failed)
+	look(p.concealed) // nobody sees it, and it tells who wrote the page
 	if s.Score < scan.Suspicious {
 		return nil
 	}

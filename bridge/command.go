@@ -67,7 +67,7 @@ func (p *passage) written(param, path string) policy.Decision {
 		return policy.Decision{Gate: "facts", Rule: "path", Reason: "the command writes a file: " + p.misread(param, err)}
 	}
 	p.req.Paths = append(p.req.Paths, policy.PathFact{Param: param, Rel: t.Rel, Abs: t.Abs, Writable: t.Writable, Made: p.d.run.State.Made[t.Rel]})
-	if !t.Writable {
+	if below, err := p.resolve(path + "/x"); !t.Writable && (err != nil || !below.Writable) { // mkdir -p out, where out/** is writable
 		return policy.Decision{Gate: "facts", Rule: "path", Reason: p.quote("the command writes " + t.Rel + ", which is not within workspace.writable")}
 	}
 	return policy.Allowed("")

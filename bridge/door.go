@@ -82,12 +82,13 @@ type passage struct {
 	answer    *Answer   // nil until someone answered
 	staged    bool      // a draft stands for the effect
 
-	permit  Permit
-	out     Output
-	failure error
-	outcome Outcome
-	done    bool  // the outcome is known: the rest of the walk is not for this call
-	err     error // why the call ended; see interp.Unwind
+	permit    Permit
+	out       Output
+	failure   error
+	outcome   Outcome
+	concealed string // what its HTML hides from a reader; only the injection scan reads it
+	done      bool   // the outcome is known: the rest of the walk is not for this call
+	err       error  // why the call ended; see interp.Unwind
 }
 
 // A step of the walk. Each may end the call with an error, or with done.

@@ -127,7 +127,7 @@ func TestACommandIsJudgedByWhatItWrites(t *testing.T) {
 			t.Errorf("%s: %v", tt.line, err)
 		}
 	}
-	for _, line := range []string{"echo x > out/a", "echo x > /tmp/a", "echo x > /dev/null", "echo x > $PWD/out/b", "cd out && echo x > c", "echo x > ~/a"} {
+	for _, line := range []string{"echo x > out/a", "echo x > /tmp/a", "echo x > /dev/null", "echo x > $PWD/out/b", "cd out && echo x > c", "mkdir -p out out/deep", "echo x > ~/a"} {
 		if m, err := shellOf(t, r, line); err != nil || m["exit_code"] != int64(0) {
 			t.Errorf("%s: %v, %v", line, m, err)
 		}

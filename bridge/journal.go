@@ -3,7 +3,7 @@ package bridge
 import (
 	"time"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 )
@@ -102,24 +102,24 @@ type Begun struct {
 // An Outcome is what became of a call that began. Its value and error are clean:
 // they are what script, state, trace and model see.
 type Outcome struct {
-	Call      string         `json:"call"`
-	Tool      string         `json:"tool"`
-	Value     any            `json:"-"` // plain data; the journal encodes it with package plain
-	Failed    string         `json:"failed,omitempty"`
-	External  bool           `json:"external"`
-	Taint     policy.Taint   `json:"taint"`
-	Bytes     int            `json:"bytes"`           // size of the value as canonical JSON
-	Spill     string         `json:"spill,omitempty"` // where the whole value stands, as "@spill/…"
-	Findings  []scan.Finding `json:"findings,omitempty"`
-	Injection *Suspicion     `json:"injection,omitempty"`
-	Wrote     []Written      `json:"wrote,omitempty"`
-	Hidden    string         `json:"hidden,omitempty"`  // why a hook or a scan hid the value
-	Unknown   bool           `json:"unknown,omitempty"` // the other side was lost before it answered: the effect may have happened
-	Draft     string         `json:"draft,omitempty"`   // of a staged call: nothing was sent
-	Refused   string         `json:"refused,omitempty"` // who refused while the tool ran: egress or workspace
-	Stop      string         `json:"stop,omitempty"`    // why a hook ends the run with this call
-	Notes     []string       `json:"notes,omitempty"`   // of hooks that saw the result
-	Millis    int64          `json:"ms"`
+	Call      string           `json:"call"`
+	Tool      string           `json:"tool"`
+	Value     any              `json:"-"` // plain data; the journal encodes it with package plain
+	Failed    string           `json:"failed,omitempty"`
+	External  bool             `json:"external"`
+	Taint     policy.Taint     `json:"taint"`
+	Bytes     int              `json:"bytes"`           // size of the value as canonical JSON
+	Spill     string           `json:"spill,omitempty"` // where the whole value stands, as "@spill/…"
+	Findings  []redact.Finding `json:"findings,omitempty"`
+	Injection *Suspicion       `json:"injection,omitempty"`
+	Wrote     []Written        `json:"wrote,omitempty"`
+	Hidden    string           `json:"hidden,omitempty"`  // why a hook or a scan hid the value
+	Unknown   bool             `json:"unknown,omitempty"` // the other side was lost before it answered: the effect may have happened
+	Draft     string           `json:"draft,omitempty"`   // of a staged call: nothing was sent
+	Refused   string           `json:"refused,omitempty"` // who refused while the tool ran: egress or workspace
+	Stop      string           `json:"stop,omitempty"`    // why a hook ends the run with this call
+	Notes     []string         `json:"notes,omitempty"`   // of hooks that saw the result
+	Millis    int64            `json:"ms"`
 }
 
 // A Suspicion is what the injection scan found in a result. It is a warning, not

@@ -10,7 +10,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/bridgetest"
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy"
@@ -196,9 +196,9 @@ const token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 
 func call(tool string, args map[string]any) interp.Call { return interp.Call{Tool: tool, Args: args} }
 
-func redactor(t *testing.T, secrets map[string]string) *scan.Redactor {
+func redactor(t *testing.T, secrets map[string]string) *redact.Redactor {
 	t.Helper()
-	r, err := scan.NewRedactor(scan.RedactorConfig{Secrets: secrets})
+	r, err := redact.New(redact.Config{Secrets: secrets})
 	if err != nil {
 		t.Fatal(err)
 	}

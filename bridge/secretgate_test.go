@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/policy"
 )
 
 // What leaves the machine holds no secret, however it is written.
 func TestNoArgumentSendsASecret(t *testing.T) {
 	const secret, pin = "hunter-22-hunter", "48151623"
-	redactor, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"PW": secret, "PIN": pin}})
+	redactor, err := redact.New(redact.Config{Secrets: map[string]string{"PW": secret, "PIN": pin}})
 	if err != nil {
 		t.Fatal(err)
 	}

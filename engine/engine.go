@@ -39,6 +39,10 @@ type Config struct {
 	// Space opens the files of a run; nil gives it none. The run closes them.
 	Space func(runID string) (*workspace.Space, error)
 
+	// Check is called before each step; its error ends the run as one whose security
+	// preconditions are not met any more, exit code 6. nil checks nothing.
+	Check func(context.Context) error
+
 	Outbox bridge.Outbox // keeps the drafts of staged tools; nil: staged calls fail
 
 	Advisor Advisor                 // nil recalls nothing
@@ -234,7 +238,7 @@ func (e *Engine) pins() []ToolPin {
 	var pins []ToolPin
 	records := e.cfg.Bridge.RecordSpecs()
 	for _, t := range e.cfg.Bridge.Tools() {
-		pins = append(pins, ToolPin{Name: t.Name, Tier: t.Tier, Capabilities: t.Caps, Pin: e.cfg.Bridge.Pin(t.Name), Record: records[t.Name]})
+		pins = append(pins, ToolPin{Name: t.Name, Server: t.Server, Labels: t.Labels, Sandboxed: t.Sandboxed, Pinned: t.Pinned, Tier: t.Tier, Capabilities: t.Caps, Pin: e.cfg.Bridge.Pin(t.Name), Record: records[t.Name]})
 	}
 	return pins
 }

@@ -45,6 +45,10 @@ type (
 	// ToolPin is a tool as it was when the run started.
 	ToolPin struct {
 		Name         string              `json:"name"`
+		Server       string              `json:"server,omitempty"`
+		Labels       []string            `json:"labels,omitempty"`
+		Sandboxed    bool                `json:"sandboxed,omitempty"`
+		Pinned       bool                `json:"pinned,omitempty"`
 		Tier         policy.Tier         `json:"tier"`
 		Capabilities policy.Capabilities `json:"capabilities"`
 		Pin          string              `json:"pin"` // SHA-256 over name, description and schema

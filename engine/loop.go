@@ -39,6 +39,11 @@ func (r *run) take() error {
 	case l.CostUSD > 0 && r.usage.CostUSD >= l.CostUSD:
 		return r.limit(l.cost(r.usage))
 	}
+	if r.e.cfg.Check != nil {
+		if err := r.e.cfg.Check(r.ctx); err != nil {
+			return r.unsafe(err)
+		}
+	}
 	code, ok, err := r.reply(len(r.steps) + 1)
 	if err != nil || r.ended != nil {
 		return err
@@ -213,6 +218,14 @@ func (r *run) fail(reason string) error {
 	return r.end(Failed, r.e.cfg.Bridge.CleanText(reason), nil)
 }
 
+// preconditionLost is the exit code of a run that a security precondition ended.
+const preconditionLost = 6
+
+// unsafe ends a run that must not go on: what it was allowed to use has changed.
+func (r *run) unsafe(cause error) error {
+	return r.finish(&RunCompleted{Status: Failed, ExitCode: preconditionLost, Reason: r.e.cfg.Bridge.CleanText(cause.Error())})
+}
+
 // final ends the run with the value, or says what is wrong with it. The run may have
 // ended with an error too: see r.ended and r.fatal.
 func (r *run) final(v any) error {
@@ -240,11 +253,15 @@ func (r *run) final(v any) error {
 
 // end writes the last event. The exit code is the status's own.
 func (r *run) end(s Status, reason string, output json.RawMessage) error {
+	return r.finish(&RunCompleted{Status: s, ExitCode: s.ExitCode(), Reason: reason, Output: output})
+}
+
+// finish writes the last event, with what the run used and what was refused.
+func (r *run) finish(e *RunCompleted) error {
 	if err := r.propose(); err != nil {
 		return err
 	}
-	e := &RunCompleted{Status: s, ExitCode: s.ExitCode(), Reason: reason, Output: output, Usage: r.usage,
-		BlockedSends: r.blockedSends, Denied: append([]Denial{}, r.denied...)}
+	e.Usage, e.BlockedSends, e.Denied = r.usage, r.blockedSends, append([]Denial{}, r.denied...)
 	if err := r.closing(e); err != nil {
 		return err
 	}

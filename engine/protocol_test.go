@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/engine/models"
 )
 
@@ -94,7 +94,7 @@ func TestAScriptMustFit(t *testing.T) {
 
 // A refused block is a step too: a model that goes on trying meets its limit.
 func TestABlockWithASecretIsNotRun(t *testing.T) {
-	r, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"TOKEN": "hunter2-hunter2"}})
+	r, err := redact.New(redact.Config{Secrets: map[string]string{"TOKEN": "hunter2-hunter2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestABlockWithASecretIsNotRun(t *testing.T) {
 // Whatever way a secret takes, its bytes are not in the trace.
 func TestASecretIsNeverInTheTrace(t *testing.T) {
 	const secret = "hunter2-hunter2"
-	r, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"TOKEN": secret}})
+	r, err := redact.New(redact.Config{Secrets: map[string]string{"TOKEN": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestASecretIsNeverInTheTrace(t *testing.T) {
 func TestAModelThatFailsFailsTheRun(t *testing.T) {
 	s := newStage(t)
 	s.model = &replies{}
-	r, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"KEY": "sk-live"}})
+	r, err := redact.New(redact.Config{Secrets: map[string]string{"KEY": "sk-live"}})
 	if err != nil {
 		t.Fatal(err)
 	}

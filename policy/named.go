@@ -174,6 +174,23 @@ func leavesOf(out []argLeaf, param, path string, v any) []argLeaf {
 	return out
 }
 
+// Origin says who chose the argument of parameter p: "user" where every value in it
+// stands in the user's own words, else what is proven, "model" or "tool", and "tool",
+// the least trusted, where nothing is.
+func (r Request) Origin(p string) string {
+	leaves := leavesOf(nil, p, p, r.Args[p])
+	chosen := func(l argLeaf) bool {
+		return l.Kind() != match.Neutral && !r.Authority.byUser(r.Tool.Name, p, l.Term, r.isID(p))
+	}
+	if a, proven := r.ArgTaint[p]; r.Authority == nil || len(leaves) == 0 || slices.ContainsFunc(leaves, chosen) {
+		if proven && a.Origin != "" {
+			return a.Origin
+		}
+		return "tool"
+	}
+	return "user"
+}
+
 // maxListed is how many values a reason spells out.
 const maxListed = 3
 

@@ -99,6 +99,34 @@ func TestAConfinedCommandIsAimedByTheOperator(t *testing.T) {
 	}
 }
 
+func TestAnArgumentIsTheUsersWhereAllOfItIsInHisWords(t *testing.T) {
+	user := policy.NewAuthority(policy.AuthorityConfig{User: []string{"Pay 250 to ACME Ltd, account DE89 3704 0044 0532 0130 00."}})
+	for _, tt := range []struct {
+		name   string
+		value  any
+		proven string
+		by     *policy.Authority
+		want   string
+	}{
+		{"a number that he wrote", int64(250), "model", user, "user"},
+		{"an account in another writing", "DE89370400440532013000", "tool", user, "user"},
+		{"all of a list", []any{"ACME Ltd", int64(250)}, "model", user, "user"},
+		{"one of two that he did not write", []any{"ACME Ltd", int64(251)}, "model", user, "model"},
+		{"another number", int64(25), "model", user, "model"},
+		{"nothing is proven", "Eve", "", user, "tool"},
+		{"nothing is said", []any{}, "model", user, "model"},
+		{"nobody named anything", int64(250), "model", nil, "model"},
+	} {
+		r := policy.Request{Tool: policy.ToolView{Name: "pay"}, Args: map[string]any{"x": tt.value}, Authority: tt.by}
+		if tt.proven != "" {
+			r.ArgTaint = map[string]policy.ArgTaint{"x": {Origin: tt.proven}}
+		}
+		if got := r.Origin("x"); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
 func TestALaterMessageNames(t *testing.T) {
 	a := policy.NewAuthority(policy.AuthorityConfig{User: []string{"Read my mail"}})
 	r := sending(a)

@@ -69,11 +69,11 @@ type URLFact struct {
 
 // A ShellFact is what a command line was classified as.
 type ShellFact struct {
-	Parsed  bool
-	Risk    string // blocked, high, medium, low, unparsed
-	Reason  string
-	Writes  []string
-	Network bool
+	Parsed  bool     `json:"parsed"`
+	Risk    string   `json:"risk"` // blocked, high, medium, low, unparsed
+	Reason  string   `json:"reason,omitempty"`
+	Writes  []string `json:"writes,omitempty"`
+	Network bool     `json:"network,omitempty"`
 }
 
 // An ArgTaint is the label of one argument.

@@ -42,7 +42,7 @@ type hints struct {
 
 // define takes what is pinned out of a tool.
 func define(t *sdk.Tool) (Definition, error) {
-	d := Definition{Name: t.Name, Description: strings.ToValidUTF8(t.Description, "\ufffd")}
+	d := Definition{Name: t.Name, Description: t.Description}
 	h := hints{IFC: t.Meta["ifc"]}
 	if a := t.Annotations; a != nil {
 		h.ReadOnly, h.Destructive, h.Idempotent, h.OpenWorld = &a.ReadOnlyHint, a.DestructiveHint, &a.IdempotentHint, a.OpenWorldHint
@@ -85,11 +85,13 @@ func (s *Server) pick(tools []*sdk.Tool) (defs []Definition, errs []error) {
 		}
 		defs = append(defs, d)
 	}
-	for what, names := range map[string][]string{"includeTools": s.Include, "excludeTools": s.Exclude} {
-		for _, n := range names {
-			if !has[n] { // a name that is misspelt would let a tool in, or keep one out, unseen
-				errs = append(errs, fmt.Errorf("%s names %s, which it does not have", what, scan.Line(n, 64)))
-			}
+	for i, n := range slices.Concat(s.Include, s.Exclude) {
+		what := "includeTools"
+		if i >= len(s.Include) {
+			what = "excludeTools"
+		}
+		if !has[n] { // a name that is misspelt would let a tool in, or keep one out, unseen
+			errs = append(errs, fmt.Errorf("%s names %s, which it does not have", what, scan.Line(n, 64)))
 		}
 	}
 	slices.SortFunc(defs, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })

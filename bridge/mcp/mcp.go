@@ -71,7 +71,7 @@ type Config struct {
 	Spill func(name string, data []byte) (path string, err error)
 
 	Redact  func(string) string // takes secrets out of texts; nil leaves them
-	Log     zerolog.Logger      // what servers say beside results, at debug level
+	Log     zerolog.Logger      // progress that servers report, at debug level
 	Version string              // of codeact, for the server to know
 
 	testOnlyStart time.Duration // instead of startTimeout
@@ -173,6 +173,8 @@ func (s *Servers) Warnings() []string { return s.warnings }
 // is to be called between steps; calls look for themselves.
 func (s *Servers) Check(ctx context.Context) error {
 	return s.each(func(one *server) error {
+		one.mu.Lock()
+		defer one.mu.Unlock()
 		err := one.recheck(ctx)
 		if errors.Is(err, ErrDrift) {
 			return err

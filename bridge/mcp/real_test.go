@@ -73,6 +73,7 @@ func TestTheOfficialFilesystemServer(t *testing.T) {
 }
 
 func TestTheOfficialEverythingServer(t *testing.T) {
+	t.Setenv("MCP_TEST_SECRET_OF_OURS", "hunter2hunter2")
 	l := newLab(t, installed(t, "everything"))
 	l.cfg.Spill = func(name string, data []byte) (string, error) { return "@spill/" + name, nil }
 	got := l.connect(t)
@@ -92,8 +93,8 @@ func TestTheOfficialEverythingServer(t *testing.T) {
 		t.Errorf("the structured content is %v", v)
 	}
 	r.fails(t, "everything_get_sum", args{"a": "two", "b": int64(1)}, "a")
-	if e, err := r.call(t.Context(), "everything_get_env", nil); err != nil || strings.Contains(fmt.Sprint(e), "GOFLAGS") {
-		t.Errorf("the environment is %v, %v", e, err)
+	if env := fmt.Sprint(r.value(t, "everything_get_env", nil)); !strings.Contains(env, "PATH") || strings.Contains(env, "hunter2hunter2") {
+		t.Errorf("the environment is %v", env)
 	}
 	must(t, got.Check(t.Context()))
 }

@@ -32,7 +32,7 @@ func (c *Config) value(res *sdk.CallToolResult, call string) (any, error) {
 	var items []any
 	for i, block := range res.Content {
 		if t, ok := block.(*sdk.TextContent); ok {
-			text = append(text, strings.ToValidUTF8(t.Text, "\ufffd"))
+			text = append(text, t.Text)
 			continue
 		}
 		items = append(items, c.item(block, fmt.Sprintf("%s-%d", strings.ReplaceAll(call, "/", "-"), i)))
@@ -94,7 +94,8 @@ func floats(v any) any {
 	return v
 }
 
-// exactly makes integers of numbers that are, and texts of valid UTF-8.
+// exactly makes integers of numbers that are. Texts are valid UTF-8: the SDK sees
+// to it.
 func exactly(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -104,8 +105,6 @@ func exactly(v any) any {
 			return int64(v)
 		}
 		return v
-	case string:
-		return strings.ToValidUTF8(v, "\ufffd")
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -115,7 +114,7 @@ func exactly(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[strings.ToValidUTF8(k, "\ufffd")] = exactly(e)
+			out[k] = exactly(e)
 		}
 		return out
 	}
@@ -148,9 +147,9 @@ func (c *Config) item(block sdk.Content, name string) any {
 		if r.Blob != nil {
 			return c.kept("resource", r.MIMEType, r.URI, r.Blob, name)
 		}
-		return map[string]any{"kind": "resource", "uri": valid(r.URI), "media_type": valid(r.MIMEType), "text": valid(r.Text)}
+		return map[string]any{"kind": "resource", "uri": r.URI, "media_type": r.MIMEType, "text": r.Text}
 	case *sdk.ResourceLink:
-		link := map[string]any{"kind": "link", "uri": valid(b.URI), "name": valid(b.Name), "title": valid(b.Title), "media_type": valid(b.MIMEType), "description": valid(b.Description)}
+		link := map[string]any{"kind": "link", "uri": b.URI, "name": b.Name, "title": b.Title, "media_type": b.MIMEType, "description": b.Description}
 		if b.Size != nil {
 			link["bytes"] = *b.Size
 		}
@@ -159,17 +158,15 @@ func (c *Config) item(block sdk.Content, name string) any {
 	return map[string]any{"kind": "unknown", "note": "left out: it is no kind of content that a tool returns"}
 }
 
-func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-
 // extensions are of the types that people look at; anything else is .bin.
 var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp",
 	"audio/wav": ".wav", "audio/mpeg": ".mp3", "audio/ogg": ".ogg", "application/pdf": ".pdf", "application/zip": ".zip"}
 
 // kept spills bytes. Its name tells them from what an earlier try of the call left.
 func (c *Config) kept(kind, media, uri string, data []byte, name string) any {
-	v := map[string]any{"kind": kind, "media_type": valid(media), "bytes": int64(len(data))}
+	v := map[string]any{"kind": kind, "media_type": media, "bytes": int64(len(data))}
 	if uri != "" {
-		v["uri"] = valid(uri)
+		v["uri"] = uri
 	}
 	if c.Spill == nil {
 		v["note"] = "its bytes are left out: this run keeps no files"

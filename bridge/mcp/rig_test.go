@@ -66,7 +66,8 @@ func server(t testing.TB, name, start string, lists ...string) mcp.Server {
 	must(t, err)
 	path := filepath.Join(t.TempDir(), "lists.json")
 	must(t, os.WriteFile(path, text, 0o600))
-	return mcp.Server{Name: name, Command: self, Record: true, Env: map[string]string{envServer: start, envLists: path}}
+	env := map[string]string{envServer: start, envLists: path, "GORACE": "atexit_sleep_ms=0"} // a race build would wait a second at each exit
+	return mcp.Server{Name: name, Command: self, Record: true, Env: env}
 }
 
 func raw(lists []string) []json.RawMessage {

@@ -19,7 +19,7 @@ type server struct {
 	pin Pin // what the server was at the start: that, or nothing, is offered
 
 	stale atomic.Bool  // it said that its tools changed
-	notes atomic.Int64 // how many messages of it were logged
+	notes atomic.Int64 // how many of its reports of progress were logged
 
 	mu       sync.Mutex
 	session  *session // guarded by mu; nil before the start and after close
@@ -97,9 +97,9 @@ func (s *server) approve(ctx context.Context) error {
 }
 
 // recheck lists the tools again where the server said that they changed.
+//
+// Preconditions: mu is held.
 func (s *server) recheck(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.drift != nil || s.session == nil || s.session.ended() || !s.stale.Load() {
 		return s.drift
 	}
@@ -132,14 +132,12 @@ func (s *server) compare(defs []Definition, err error) error {
 // ready returns a session whose tools are the approved ones. A dead server is
 // started again, at most twice. Calls that come meanwhile wait.
 func (s *server) ready(ctx context.Context) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.recheck(ctx); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
-	case s.drift != nil:
-		return nil, s.drift
 	case s.session == nil:
 		return nil, &Error{Server: s.Name, Err: errors.New("it was closed")}
 	case !s.session.ended():
@@ -211,7 +209,7 @@ func (s *server) close() error {
 	return nil
 }
 
-var flat = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+var newlines = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // oneLine puts a text that is visible on one line.
-func oneLine(text string) string { return flat.Replace(strings.TrimSpace(text)) }
+func oneLine(text string) string { return newlines.Replace(strings.TrimSpace(text)) }

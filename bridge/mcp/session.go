@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxNotes bounds the messages of one session that are logged.
+// maxNotes bounds the reports of progress of one server that are logged.
 const maxNotes = 1000
 
 // A session is one connection with a server.
@@ -88,11 +88,8 @@ func (s *server) client() *sdk.Client {
 		Capabilities:           &sdk.ClientCapabilities{},
 		MultiRoundTrip:         &sdk.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { s.stale.Store(true) },
-		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
-			s.note("mcp_message", fmt.Sprint(r.Params.Data))
-		},
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
-			s.note("mcp_progress", fmt.Sprintf("%v: %g of %g %s", r.Params.ProgressToken, r.Params.Progress, r.Params.Total, r.Params.Message))
+			s.note(fmt.Sprintf("%v: %g of %g %s", r.Params.ProgressToken, r.Params.Progress, r.Params.Total, r.Params.Message))
 		},
 	})
 	c.AddReceivingMiddleware(offerNothing)
@@ -110,10 +107,10 @@ func offerNothing(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// note logs what a server says unasked.
-func (s *server) note(event, text string) {
+// note logs how far a call is.
+func (s *server) note(text string) {
 	if s.notes.Add(1) <= maxNotes {
-		s.cfg.Log.Debug().Str("server", s.Name).Str("text", oneLine(s.cfg.clean(text))).Msg(event)
+		s.cfg.Log.Debug().Str("server", s.Name).Str("text", oneLine(s.cfg.clean(text))).Msg("mcp_progress")
 	}
 }
 

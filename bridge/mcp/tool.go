@@ -83,7 +83,7 @@ func (s *server) perform(ctx context.Context, p *bridge.Permit, tool string, wir
 	}
 	for _, f := range labels(res.Meta["ifc"]) {
 		if !can.Has(f) {
-			return fail(fmt.Errorf("its result is kept back: the server labels it %s, and the tool does not declare that: add it with addCapabilities", policy.Declare(f)))
+			return fail(fmt.Errorf("its result is kept back: the server labels it %s, and the tool does not declare that: add it to addCapabilities of the server", policy.Declare(f)))
 		}
 	}
 	if res.NeedsInput() {

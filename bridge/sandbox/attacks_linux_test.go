@@ -26,7 +26,6 @@ var attacks = map[string]func([]string) error{
 	"raw":        rawSockets,
 	"ptrace":     trace,
 	"forks":      forks,
-	"memory":     hogMemory,
 	"linger":     linger,
 	"whoami":     whoami,
 	"signal":     signal,
@@ -99,18 +98,6 @@ func forks([]string) error {
 				unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 			}
 		}
-	}
-	return nil
-}
-
-func hogMemory(args []string) error {
-	size, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
-	}
-	b := make([]byte, size) // kills this process if there is a limit
-	for i := 0; i < len(b); i += 4096 {
-		b[i] = 1
 	}
 	return nil
 }

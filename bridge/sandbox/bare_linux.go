@@ -26,7 +26,7 @@ func (b *bareBox) prepare(ctx context.Context, j job, status *os.File) (*process
 	if err := b.refuseMasks(j); err != nil {
 		return nil, err
 	}
-	writable, err := b.cfg.writable()
+	writable, err := b.writable()
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +40,9 @@ func (b *bareBox) prepare(ctx context.Context, j job, status *os.File) (*process
 		network := b.cfg.Network == HostNet
 		j.plan.Calls, j.plan.Scoped = &restrict.Calls{Bare: true, Network: network}, true
 		j.plan.Files = &restrict.Files{
-			Read:  slices.Concat([]string{b.cfg.Dir, b.self}, b.cfg.Read, j.read, systemDirs, systemFiles, procFiles),
-			Write: slices.Concat(writable, []string{home}, devices),
-			TCP:   network,
+			Read:    slices.Concat([]string{b.cfg.Dir, b.self}, b.cfg.Read, j.read, systemDirs, systemFiles, procFiles),
+			Write:   slices.Concat(writable, []string{home}, devices),
+			Network: network,
 		}
 	}
 	if uid := os.Geteuid(); uid != 0 {
@@ -72,6 +72,19 @@ func (b *bareBox) refuseMasks(j job) error {
 		err = &MaskError{masks[0], "it exists, and landlock can hide no part of what it shows; move it out of the workspace, or install bubblewrap"}
 	}
 	return err
+}
+
+// writable refuses, too, where a part of it is to stay as it is.
+func (b *bareBox) writable() ([]string, error) {
+	writable, err := b.cfg.writable()
+	if err != nil || b.cfg.Kind != Landlock {
+		return writable, err
+	}
+	writable, kept := b.cfg.readOnly(writable)
+	if len(kept) > 0 {
+		return nil, &ReadOnlyError{kept[0], "it lies in what is writable, and landlock can keep no part of that; move it, make less writable, or install bubblewrap"}
+	}
+	return writable, nil
 }
 
 // removeAll removes a directory, in which a command may have left others that not even their owner may enter.

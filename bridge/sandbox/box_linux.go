@@ -35,9 +35,11 @@ type backend interface {
 
 // A job is what a process is started for.
 type job struct {
-	plan   plan
-	read   []string // more that it may read: the canary's
-	masked []string // more that it may not
+	plan     plan
+	read     []string // more that it may read: the canary's
+	masked   []string // more that it may not
+	writable []string // more that it may write
+	kept     []string // in that, what is to stay as it is
 }
 
 // A process is one that is about to be started.
@@ -197,7 +199,7 @@ func (b *Box) Close() error {
 }
 
 // Run runs a command and waits for its end, for its time limit or for ctx. A command that ran is no error, however it ended; a
-// *MaskError or a *StartError is one that did not run, and the error of ctx one that was killed.
+// *MaskError, a *ReadOnlyError or a *StartError is one that did not run, and the error of ctx one that was killed.
 //
 // All of its processes are gone then, also those in a session of their own. Without a pid namespace, so for the kind none and for
 // landlock on kernels before 6.12, a process that kills its supervisor and forks fast can survive this, confined as it was.
@@ -257,7 +259,8 @@ func (b *Box) run(ctx context.Context, c Command, j job, keep Limits) (r Result,
 
 func wrap(err error) error {
 	var mask *MaskError
-	if errors.As(err, &mask) {
+	var kept *ReadOnlyError
+	if errors.As(err, &mask) || errors.As(err, &kept) {
 		return err
 	}
 	return fmt.Errorf("sandbox: %w", err)

@@ -69,7 +69,7 @@ func (b *bwrapBox) prepare(ctx context.Context, j job, status *os.File) (*proces
 
 // arguments are bubblewrap's options. Later mounts cover earlier ones.
 func (b *bwrapBox) arguments(j job, masks []string) ([]string, error) {
-	writable, err := b.cfg.writable()
+	writable, kept, hold, err := b.held(j)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,10 @@ func (b *bwrapBox) arguments(j job, masks []string) ([]string, error) {
 	for _, p := range slices.Concat(existing(b.cfg.Read), j.read, []string{b.cfg.Dir}) {
 		a = append(a, "--ro-bind", p, p)
 	}
-	for _, p := range slices.Concat(writable, pins(writable, masks)) {
+	for _, p := range slices.Concat(writable, pins(writable, slices.Concat(masks, kept))) {
 		a = append(a, "--bind", p, p)
 	}
+	a = append(a, hold...)
 	for _, p := range masks {
 		m, err := mask(p)
 		if err != nil {
@@ -102,6 +103,16 @@ func (b *bwrapBox) arguments(j job, masks []string) ([]string, error) {
 		a = append(a, "--ro-bind", b.proxy.Socket(), proxyPath)
 	}
 	return append(a, "--remount-ro", "/"), nil
+}
+
+// held divides what is writable from what is to stay as it is, and returns the mounts for that.
+func (b *bwrapBox) held(j job) (writable, kept, mounts []string, err error) {
+	if writable, err = b.cfg.writable(); err != nil {
+		return nil, nil, nil, err
+	}
+	writable, kept = b.cfg.readOnly(writable)
+	mounts, err = holds(append(kept, j.kept...))
+	return append(writable, j.writable...), append(kept, j.kept...), mounts, err
 }
 
 func systemMounts() (a []string) {
@@ -118,8 +129,8 @@ func systemMounts() (a []string) {
 	return a
 }
 
-// pins are the directories between a writable path and what is masked in it. As mounts they cannot be renamed, which would take the
-// masked file to a path that the next command does not mask.
+// pins are the directories between a writable path and what is masked, or read-only, in it. As mounts they cannot be renamed, which would
+// take a masked file to a path that the next command does not mask, and let another stand where a read-only one was.
 func pins(writable, masks []string) (out []string) {
 	for _, m := range masks {
 		for _, w := range writable {

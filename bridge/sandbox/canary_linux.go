@@ -29,6 +29,7 @@ type probes struct {
 	Inside    string // a file that it must be able to read, or nothing that it says counts
 	Outside   []string
 	Masked    string
+	Kept      string // in a writable directory, and to stay as it is
 	Write     []string
 	Dial      [][2]string // network, address
 	Proxy     bool
@@ -58,7 +59,7 @@ func canary() error {
 	s := sightings{Inside: string(inside), Not: map[string]string{
 		SawFiles: p.readable(p.Outside...), SawMasks: p.readable(p.Masked), SawWrites: p.writable(), SawNetwork: p.reachable(),
 		SawNoNewPrivs: privileges(), SawSeccomp: calls(), SawCapless: capabilities(), SawLimits: p.limits(), SawSignals: p.signals(),
-		SawEnviron: p.environ(),
+		SawEnviron: p.environ(), SawReadOnly: changeable(p.Kept),
 	}}
 	if p.Proxy {
 		s.Not[SawProxy] = askProxy()
@@ -228,7 +229,7 @@ func (b *Box) try(ctx context.Context) error {
 	defer done()
 	j := job{read: []string{filepath.Dir(p.Inside)}, plan: plan{Argv: []string{b.back.program(), marker, roleCanary}, Dir: b.cfg.Dir}}
 	if b.cfg.Kind == Bwrap {
-		j.masked = []string{p.Masked}
+		j.masked, j.writable, j.kept = []string{p.Masked}, []string{filepath.Dir(filepath.Dir(p.Kept))}, []string{p.Kept}
 	}
 	p.Proxy = b.proxy != nil
 	in, err := json.Marshal(p)
@@ -271,9 +272,10 @@ func (b *Box) judge(s sightings) error {
 		required = append(required, SawNetwork)
 	}
 	if b.cfg.Kind == Bwrap {
-		required = append(required, SawMasks, SawCapless)
+		required = append(required, SawMasks, SawReadOnly, SawCapless)
 	} else {
 		delete(s.Not, SawMasks) // there, commands are refused instead
+		delete(s.Not, SawReadOnly)
 	}
 	if b.proxy != nil {
 		required = append(required, SawProxy)
@@ -310,9 +312,9 @@ func plant(c Config) (p probes, done func(), err error) {
 	}
 	inside, outside := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 	secret := filepath.Join(outside, "secret")
-	p.Inside, p.Masked = filepath.Join(inside, "open"), filepath.Join(inside, "masked")
-	err = errors.Join(err, os.Mkdir(inside, 0o700), os.Mkdir(outside, 0o700))
-	for _, path := range []string{p.Inside, p.Masked, secret} {
+	p.Inside, p.Masked, p.Kept = filepath.Join(inside, "open"), filepath.Join(inside, "masked"), filepath.Join(inside, "writable", "dir", "kept")
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(p.Kept), 0o700), os.Mkdir(outside, 0o700))
+	for _, path := range []string{p.Inside, p.Masked, p.Kept, secret} {
 		err = errors.Join(err, os.WriteFile(path, []byte(rand.Text()), 0o600))
 	}
 	if err != nil {

@@ -48,9 +48,9 @@ func MaybeChild() {
 	runtime.LockOSThread() // what a process does to itself here, it does to this thread: the one that starts what comes next
 	if err := role(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s: %v\n", marker, os.Args[2], err)
-		os.Exit(exitBroken)
+		unix.Exit(exitBroken)
 	}
-	os.Exit(0)
+	unix.Exit(0) // and not os.Exit: under the race detector that sleeps for a second, each time
 }
 
 // limited bounds the number of processes in its new pid namespace, and becomes the program that the arguments name. The kernel does not

@@ -30,7 +30,7 @@ func (c Config) check() (Config, error) {
 	if err := canonicalDir(c.Dir); err != nil {
 		bad("dir: %w", err)
 	}
-	for _, err := range slices.Concat(checkWritable(c.Dir, c.Writable), checkRead(c.Read), checkEnv(c.Env)) {
+	for _, err := range slices.Concat(checkWritable(c.Dir, c.Writable), checkReadOnly(c.ReadOnly), checkRead(c.Read), checkEnv(c.Env)) {
 		bad("%w", err)
 	}
 	l := c.Limits
@@ -92,6 +92,15 @@ func checkWritable(dir string, list []string) (errs []error) {
 	for _, w := range list {
 		if filepath.Clean(w) != w || !within(dir, w) {
 			errs = append(errs, fmt.Errorf("writable %q: want a clean path inside %s", w, dir))
+		}
+	}
+	return errs
+}
+
+func checkReadOnly(list []string) (errs []error) {
+	for _, p := range list {
+		if !filepath.IsAbs(p) || filepath.Clean(p) != p {
+			errs = append(errs, fmt.Errorf("read-only %q: want a clean absolute path", p))
 		}
 	}
 	return errs

@@ -16,7 +16,7 @@ import (
 func TestAReportSaysWhatWasSeen(t *testing.T) {
 	all := []string{sandbox.SawFiles, sandbox.SawWrites, sandbox.SawNetwork, sandbox.SawNoNewPrivs, sandbox.SawSeccomp, sandbox.SawCapless,
 		sandbox.SawLimits, sandbox.SawProcesses, sandbox.SawSignals, sandbox.SawEnviron}
-	for kind, want := range map[string][]string{sandbox.Bwrap: append(slices.Clone(all), sandbox.SawMasks), sandbox.Landlock: all} {
+	for kind, want := range map[string][]string{sandbox.Bwrap: append(slices.Clone(all), sandbox.SawMasks, sandbox.SawReadOnly), sandbox.Landlock: all} {
 		w := newWorld(t)
 		r := w.open(t, sandbox.Config{Kind: kind}).Report()
 		slices.Sort(want)
@@ -78,6 +78,7 @@ var fakes = []struct{ name, script, want string }{
 	{"leaves the network", `exec REAL --args 5 --share-net -- "$@"`, "network: connected to tcp4 127.0.0.1:"},
 	{"lets everything be written", `exec REAL --args 5 --bind WS WS -- "$@"`, "writes: wrote "},
 	{"does not mask", `d=$(echo TMP/codeact-canary-*/in); exec REAL --args 5 --ro-bind $d $d -- "$@"`, "masks: read "},
+	{"lets what is read-only be changed", `d=$(echo TMP/codeact-canary-*/in/writable); exec REAL --args 5 --bind $d $d -- "$@"`, "read_only: changed "},
 	{"keeps capabilities", `exec REAL --args 5 --cap-add ALL -- "$@"`, ""}, // dropped by our own process
 }
 
@@ -156,6 +157,8 @@ func TestAConfigIsCheckedAsAWhole(t *testing.T) {
 		"read: /: cannot":            {Read: []string{"/"}},
 		"writable \"" + w.home:       {Writable: []string{w.home}},
 		"writable \"" + w.dir + "/.": {Writable: []string{w.dir + "/../home"}},
+		`read-only "task.yaml"`:      {ReadOnly: []string{"task.yaml"}},
+		"read-only \"/a/../b\"":      {ReadOnly: []string{"/a/../b"}},
 		`env "NAME"`:                 {Env: []string{"NAME"}},
 		`env "": want`:               {Env: []string{"=x"}},
 		"one is below 0":             {Limits: sandbox.Limits{Processes: -1}},

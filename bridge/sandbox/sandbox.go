@@ -38,6 +38,7 @@ type Config struct {
 	Network  string   // "" means none
 	Dir      string   // the workspace: absolute and without symbolic links, seen at the same path, where commands run
 	Writable []string // absolute paths inside Dir that commands may write; the rest of Dir is read-only. One that is not there is left out
+	ReadOnly []string // absolute paths that stay as they are though they lie in what is writable: see ReadOnlyError for those that cannot
 	Read     []string // absolute paths that can be read besides Dir and the system's programs
 	Env      []string // NAME=VALUE. Of our own environment only PATH and LANG are passed on
 
@@ -103,6 +104,7 @@ const (
 	SawNoNewPrivs = "no_new_privs"    // setuid programs gain nothing
 	SawSeccomp    = "seccomp"         // system calls are filtered
 	SawMasks      = "masks"           // a masked file cannot be read
+	SawReadOnly   = "read_only"       // a read-only file in a writable directory cannot be changed, moved or replaced
 	SawProcesses  = "processes"       // no more processes than the limit
 	SawLimits     = "rlimits"         // the other limits
 	SawSignals    = "signals"         // this process cannot be signalled
@@ -153,6 +155,15 @@ type MaskError struct {
 
 func (e *MaskError) Error() string {
 	return strings.Join(strings.Fields(fmt.Sprintf("sandbox: refused: masked path %s: %s", e.Path, e.Reason)), " ")
+}
+
+// A ReadOnlyError is the refusal to run a command, since it could change or replace a path of Config.ReadOnly: one that is not there yet,
+// that has a symbolic link in it or a second name, or, with landlock, any in a writable directory. The files of a directory are not
+// looked at: one that has a second name outside of it can be written by that.
+type ReadOnlyError struct{ Path, Reason string }
+
+func (e *ReadOnlyError) Error() string {
+	return fmt.Sprintf("sandbox: refused: read-only path %s: %s", e.Path, e.Reason)
 }
 
 // A StartError is a command that never ran.

@@ -35,7 +35,7 @@ func supervise() error {
 	if p.Home != "" {
 		_ = removeAll(p.Home) // the host tries, too, if it lives
 	}
-	os.Exit(code)
+	unix.Exit(code)
 	return nil
 }
 

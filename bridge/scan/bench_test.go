@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 )
+
+var prose = strings.Repeat("The build took 12 minutes; the report is in docs/report.md, and commit f33e55c fixed the test for package policy. ", 36)[:4096]
 
 // some repeats text up to 64 KiB.
 func some(text string) string { return strings.Repeat(text, 64<<10/len(text)+1)[:64<<10] }
@@ -18,7 +21,7 @@ func some(text string) string { return strings.Repeat(text, 64<<10/len(text)+1)[
 // kinds are texts of the kinds that tools return.
 func kinds(t testing.TB) map[string]string {
 	t.Helper()
-	source, err := os.ReadFile("redact.go")
+	source, err := os.ReadFile("redact/redact.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,9 +53,38 @@ func kinds(t testing.TB) map[string]string {
 	}
 }
 
+// redactor is one that knows a secret.
+func redactor(t testing.TB) *redact.Redactor {
+	t.Helper()
+	r, err := redact.New(redact.Config{Secrets: map[string]string{"PW": "hunter-22-hunter"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestACleanResultCostsNoAllocation(t *testing.T) {
+	r := redactor(t)
+	if n := testing.AllocsPerRun(100, func() {
+		if s, _ := r.String("an ordinary token of speech"); s == "" {
+			t.Fatal("empty")
+		}
+	}); n > 0 && !raced {
+		t.Errorf("String: %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		s, _ := r.String(prose)
+		if scan.Injection(s).Score > 0 || scan.Visible(s) != prose {
+			t.Fatal("ordinary text is suspected")
+		}
+	}); n > 0 && !raced {
+		t.Errorf("a clean result of %d bytes: %v allocations", len(prose), n)
+	}
+}
+
 // BenchmarkResult is all that the bridge does to one result.
 func BenchmarkResult(b *testing.B) {
-	r := redactor(b, map[string]string{"PW": "hunter-22-hunter"})
+	r := redactor(b)
 	texts := kinds(b)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		b.Run(name, func(b *testing.B) {
@@ -64,5 +96,33 @@ func BenchmarkResult(b *testing.B) {
 				scan.Visible(s)
 			}
 		})
+	}
+}
+
+func BenchmarkInjectionClean(b *testing.B) {
+	b.SetBytes(int64(len(prose)))
+	for b.Loop() {
+		scan.Injection(prose)
+	}
+}
+
+func BenchmarkInjectionDocs(b *testing.B) {
+	var text strings.Builder
+	for _, r := range corpus(b, "scanner_neg.json") {
+		if r.Kind == "doc/changelog" {
+			text.WriteString(r.Text + "\n")
+		}
+	}
+	b.SetBytes(int64(text.Len()))
+	for b.Loop() {
+		scan.Injection(text.String())
+	}
+}
+
+func BenchmarkWrap(b *testing.B) {
+	m := scan.NewMarker([]byte("0123456789abcdef"))
+	b.SetBytes(int64(len(prose)))
+	for b.Loop() {
+		m.Wrap(prose)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // Suspicious is the score from which a warning is worth showing: one plain rule, or two weak ones. TestInjectionFalsePositives measures it.
@@ -26,7 +28,7 @@ type Hit struct {
 // Injection looks for orders to the model, in the text and in what it hides.
 func Injection(s string) Report {
 	m := marksOf(s)
-	clean := m == 0 && !strings.Contains(s, "  ") && !ruleKeys().any(s)
+	clean := m == 0 && !strings.Contains(s, "  ") && !ruleKeys().Any(s)
 	if clean && !hasRun(s) {
 		return Report{}
 	}
@@ -52,21 +54,21 @@ func Injection(s string) Report {
 // scan notes every rule that matches, once. It is one pass: an expression runs where both a key of its rule and a word that must follow
 // were seen, so that a text full of keys alone costs little more than any other.
 func (r reading) scan(hits map[string]Hit) {
-	if !ruleKeys().any(r.text) {
+	if !ruleKeys().Any(r.text) {
 		return
 	}
-	words, waiting := ruleWords(), make([][]int, len(rules)) // by rule: where it may begin, as long as no word that must follow was seen
-	words.each(r.text, func(t *term, lo int) bool {
-		switch i := t.owner; {
+	index, waiting := ruleWords(), make([][]int, len(rules)) // by rule: where it may begin, as long as no word that must follow was seen
+	index.Each(r.text, func(t *words.Term, lo int) bool {
+		switch i := t.Owner; {
 		case seen(hits, rules[i].id) && (!r.hidden || seen(hits, "encoded")):
-		case t.second:
+		case t.Second:
 			for _, begin := range waiting[i] {
 				if lo < begin+ruleWindow {
 					r.match(i, begin, hits)
 				}
 			}
 			waiting[i] = waiting[i][:0]
-		case words.needs[i]:
+		case index.needs[i]:
 			waiting[i] = append(waiting[i], lo) // a word that begins here too comes later, as terms do
 		default:
 			r.match(i, lo, hits)

@@ -3,6 +3,8 @@ package scan
 import (
 	"regexp"
 	"sync"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // A rule is one way in which a text gives orders to the model. Its expression is matched on the tidy form from one of its keys on.
@@ -129,12 +131,12 @@ var ruleTexts = sync.OnceValue(func() []func() *regexp.Regexp {
 func anchored(text string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + text + `)`) }
 
 // ruleKeys finds the keys: most texts hold none. A process that scans nothing pays for none of this.
-var ruleKeys = sync.OnceValue(func() *index { return newIndex(keyTerms()) })
+var ruleKeys = sync.OnceValue(func() *words.Index { return words.New(keyTerms()) })
 
-func keyTerms() (list []term) {
+func keyTerms() (list []words.Term) {
 	for i, r := range rules {
-		for _, t := range termsOf(i, r.keys) {
-			t.starts = true
+		for _, t := range words.Of(i, r.keys) {
+			t.Starts = true
 			list = append(list, t)
 		}
 	}
@@ -143,17 +145,17 @@ func keyTerms() (list []term) {
 
 // A wordList is an index of the keys and of the words that must follow them.
 type wordList struct {
-	*index
+	*words.Index
 	needs []bool // by rule: there are such words
 }
 
 var ruleWords = sync.OnceValue(func() wordList {
 	list, needs := keyTerms(), make([]bool, len(rules))
 	for i, r := range rules {
-		for _, t := range termsOf(i, required(r.text)) {
-			t.second, needs[i] = true, true
+		for _, t := range words.Of(i, required(r.text)) {
+			t.Second, needs[i] = true, true
 			list = append(list, t)
 		}
 	}
-	return wordList{newIndex(list), needs}
+	return wordList{words.New(list), needs}
 })

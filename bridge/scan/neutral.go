@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // markerWord is what every marker's name begins with.
@@ -23,7 +25,7 @@ func (m Marker) neutral(s string) string {
 	done := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c < utf8.RuneSelf && c != '<' && c != '&' && c != '%' && c != '\\' && lower(c) != m.id[0] {
+		if c < utf8.RuneSelf && c != '<' && c != '&' && c != '%' && c != '\\' && words.Lower(c) != m.id[0] {
 			i++
 			continue
 		}
@@ -122,7 +124,7 @@ func visibleAhead(s string, i int) (string, []int) {
 // asciiText holds each ASCII character as a text, in lower case.
 var asciiText = func() (t [utf8.RuneSelf]string) {
 	for c := range t {
-		t[c] = string(rune(lower(byte(c))))
+		t[c] = string(rune(words.Lower(byte(c))))
 	}
 	return t
 }()

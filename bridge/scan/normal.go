@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // tidy gives the form that the rules are written for: NFKC, lower case, nothing invisible, plain quotes, one space between words.
@@ -102,7 +104,7 @@ func (t *tidier) runes(s string) {
 // tidyASCII is the tidy form of each ASCII character: 0 is left out, a space or newline is a gap.
 var tidyASCII = func() (t [256]byte) {
 	for c := byte(' '); c < utf8.RuneSelf; c++ {
-		t[c] = lower(c)
+		t[c] = words.Lower(c)
 	}
 	t['\n'], t['\t'], t['\r'], t[0x7f] = '\n', ' ', ' ', 0
 	return t
@@ -243,17 +245,17 @@ func hiddenText(s string) string {
 
 // splitWord returns where the second split of a word ends whose first is at i, or 0.
 func splitWord(s string, i int) int {
-	if i == 0 || !isLetter(rune(s[i-1])) {
+	if i == 0 || !words.Letter(rune(s[i-1])) {
 		return 0
 	}
-	for _, in := range []func(rune) bool{hasNoWidth, isLetter, hasNoWidth} {
+	for _, in := range []func(rune) bool{hasNoWidth, words.Letter, hasNoWidth} {
 		n := leading(s[i:], in)
 		if n == 0 {
 			return 0
 		}
 		i += n
 	}
-	if i == len(s) || !isLetter(rune(s[i])) {
+	if i == len(s) || !words.Letter(rune(s[i])) {
 		return 0
 	}
 	return i + 1

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // A reading is one way to read a text.
@@ -165,7 +167,7 @@ func stripTags(s string) string {
 
 // tagSize is the length of the tag with which s begins, or 0.
 func tagSize(s string) int {
-	if len(s) < 2 || s[1] != '/' && s[1] != '!' && (lower(s[1]) < 'a' || 'z' < lower(s[1])) {
+	if len(s) < 2 || s[1] != '/' && s[1] != '!' && (words.Lower(s[1]) < 'a' || 'z' < words.Lower(s[1])) {
 		return 0
 	}
 	for i := 1; i < min(len(s), maxTag); i++ {
@@ -206,7 +208,7 @@ func nextRun(s string, i int) (lo, hi int) {
 // inCode are the characters of both alphabets of base64, which are also those of hex.
 var inCode = func() (t [256]bool) {
 	for c := range t {
-		t[c] = wordByte(byte(c)) || strings.ContainsRune("+/-", rune(c))
+		t[c] = words.In(byte(c)) || strings.ContainsRune("+/-", rune(c))
 	}
 	return t
 }()

@@ -5,7 +5,6 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // required lists words of which at least one stands in everything that the expression matches, nil if no such list is known. A rule
@@ -26,14 +25,14 @@ const (
 	minWord  = 3 // bytes
 )
 
-// words is what is known of the texts that an expression matches.
-type words struct {
+// texts is what is known of the texts that an expression matches.
+type texts struct {
 	exact []string // all of them; nil if there are too many
 	need  []string // each holds one of these; nil if nothing is known
 }
 
 // best is the better of both lists.
-func (w words) best() []string { return better(usable(slices.Clone(w.exact)), w.need) }
+func (w texts) best() []string { return better(usable(slices.Clone(w.exact)), w.need) }
 
 // usable leaves out the words that hold another of the list.
 func usable(list []string) (out []string) {
@@ -71,42 +70,42 @@ func better(a, b []string) []string {
 	return b
 }
 
-func wordsOf(re *syntax.Regexp) words {
+func wordsOf(re *syntax.Regexp) texts {
 	switch re.Op {
 	case syntax.OpLiteral:
 		if re.Flags&syntax.FoldCase == 0 {
-			return words{exact: []string{string(re.Rune)}}
+			return texts{exact: []string{string(re.Rune)}}
 		}
 	case syntax.OpCharClass:
 		return classWords(re.Rune)
 	case syntax.OpEmptyMatch, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
-		return words{exact: []string{""}}
+		return texts{exact: []string{""}}
 	case syntax.OpCapture:
 		return wordsOf(re.Sub[0])
 	case syntax.OpPlus:
-		return words{need: wordsOf(re.Sub[0]).best()}
+		return texts{need: wordsOf(re.Sub[0]).best()}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return words{need: wordsOf(re.Sub[0]).best()}
+			return texts{need: wordsOf(re.Sub[0]).best()}
 		}
 	case syntax.OpQuest:
 		if sub := wordsOf(re.Sub[0]); sub.exact != nil {
-			return words{exact: append([]string{""}, sub.exact...)}
+			return texts{exact: append([]string{""}, sub.exact...)}
 		}
 	case syntax.OpConcat:
 		return concat(re.Sub)
 	case syntax.OpAlternate:
 		return alternate(re.Sub)
 	}
-	return words{}
+	return texts{}
 }
 
 // classWords lists the characters of a small class.
-func classWords(pairs []rune) words {
-	var w words
+func classWords(pairs []rune) texts {
+	var w texts
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1]-pairs[i] >= maxWords-rune(len(w.exact)) {
-			return words{}
+			return texts{}
 		}
 		for r := pairs[i]; r <= pairs[i+1]; r++ {
 			w.exact = append(w.exact, string(r))
@@ -117,7 +116,7 @@ func classWords(pairs []rune) words {
 
 // concat joins the exact words of neighbours as long as there are few. What an expression begins with counts least, since its key
 // stands there already.
-func concat(subs []*syntax.Regexp) words {
+func concat(subs []*syntax.Regexp) texts {
 	exact, begin := []string{""}, true
 	var first, need []string
 	end := func() {
@@ -144,13 +143,13 @@ func concat(subs []*syntax.Regexp) words {
 		exact = cross(exact, w.exact)
 	}
 	if begin {
-		return words{exact: exact}
+		return texts{exact: exact}
 	}
 	end()
 	if need == nil {
 		need = first
 	}
-	return words{need: need}
+	return texts{need: need}
 }
 
 func cross(a, b []string) []string {
@@ -164,8 +163,8 @@ func cross(a, b []string) []string {
 }
 
 // alternate joins the words of all branches, if each has some.
-func alternate(subs []*syntax.Regexp) words {
-	var all words
+func alternate(subs []*syntax.Regexp) texts {
+	var all texts
 	exactly, some := true, true
 	for _, sub := range subs {
 		w := wordsOf(sub)
@@ -180,44 +179,4 @@ func alternate(subs []*syntax.Regexp) words {
 		all.need = nil
 	}
 	return all
-}
-
-// longest is the length of the longest text that the expression matches, in bytes, or -1 if there is none or it is not known.
-func longest(text string) int {
-	re, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return -1 // so that MustCompile, later, says why
-	}
-	return longestOf(re)
-}
-
-func longestOf(re *syntax.Regexp) int {
-	switch re.Op {
-	case syntax.OpLiteral:
-		if re.Flags&syntax.FoldCase != 0 {
-			return utf8.UTFMax * len(re.Rune)
-		}
-		return len(string(re.Rune))
-	case syntax.OpCharClass:
-		return utf8.RuneLen(re.Rune[len(re.Rune)-1]) // the last one is the longest
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return utf8.UTFMax
-	case syntax.OpStar, syntax.OpPlus:
-		return -1
-	}
-	times, sum, most := 1, 0, 0
-	if re.Op == syntax.OpRepeat {
-		times = re.Max // -1 without a bound
-	}
-	for _, sub := range re.Sub {
-		n := longestOf(sub)
-		if n < 0 || times < 0 {
-			return -1
-		}
-		sum, most = sum+times*n, max(most, n)
-	}
-	if re.Op == syntax.OpAlternate {
-		return most
-	}
-	return sum
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/bridge/scan/rewrite"
 )
 
 // invisible are the characters that show nothing, or change the order in which others show.
@@ -124,9 +126,8 @@ func emojiBase(r rune) bool {
 // VisibleValue applies Visible to every text in plain data, keys too; bytes stay. Parts deeper than 64 levels, or that are not plain
 // data, are replaced by a note that says so. Data that needs no change is returned as it is.
 func VisibleValue(v any) any {
-	w := walker{text: Visible, bytes: true, refuse: func(rule string) any { return "[not shown: " + rule + "]" }}
-	out, _ := w.walk(v, 0)
-	return out
+	w := rewrite.Leaves{Text: Visible, KeepBytes: true, Refuse: func(rule string) any { return "[not shown: " + rule + "]" }}
+	return w.In(v)
 }
 
 var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 	"github.com/codeact-dev/codeact/engine/store"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/interp"
@@ -33,7 +34,7 @@ func newDoctor(s *sys) *cobra.Command {
 }
 
 func doctor(ctx context.Context, s *sys, asJSON bool) error {
-	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkBox, checkMemory, checkTime, checkTerminal}
+	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkBox, checkShell, checkMemory, checkTime, checkTerminal}
 	var found []finding
 	bad := false
 	for _, check := range checks {
@@ -172,6 +173,42 @@ func checkBox(ctx context.Context, s *sys) finding {
 		err = fmt.Errorf("a worker did what it must not be able to do: %s", strings.Join(done, ", "))
 	}
 	return found("box", "tried and stopped: "+strings.Join(stopped, ", "), err, "use Linux 6.12 or later with landlock and seccomp")
+}
+
+// checkShell opens the box that commands would run in: a canary in it tries to get
+// out, and what it saw is told. Without a box nothing but tasks with shell is refused.
+func checkShell(ctx context.Context, s *sys) finding {
+	home, err := s.home()
+	if err != nil {
+		return found("shell", "", err, "")
+	}
+	dir, err := os.MkdirTemp(home, ".doctor-*")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return found("shell", "", err, "make room for the home and let it be written, or set CODEACT_HOME to another directory")
+	}
+	box, err := sandbox.Open(ctx, sandbox.Config{Dir: dir})
+	if errors.Is(err, sandbox.ErrUnavailable) {
+		return finding{Check: "shell", OK: true, Detail: "no box for commands, so a task with shell is refused: " + err.Error(), Hint: "install bubblewrap 0.8 or later"}
+	}
+	if err != nil {
+		return found("shell", "", err, "")
+	}
+	defer box.Close()
+	r := box.Report()
+	detail := "commands run in " + r.Kind + "; tried and stopped: " + strings.Join(r.Enforced, ", ")
+	for _, list := range []struct {
+		what  string
+		texts []string
+	}{{"not stopped", r.Missed}, {"not used", r.Tried}} {
+		if len(list.texts) > 0 {
+			detail += "; " + list.what + ": " + strings.Join(list.texts, ", ")
+		}
+	}
+	return finding{Check: "shell", OK: true, Detail: detail}
 }
 
 // neverEnds hashes a tuple whose parts are shared 2^60 times: no step of the

@@ -21,6 +21,10 @@ var program string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if log := os.Getenv("FAKE_MCP_LOG"); log != "" {
+		serveMCP(log)
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "codeact-cmd-")
 	if err != nil {
 		panic(err)
@@ -45,6 +49,7 @@ func run(m *testing.M) int {
 //	digest VAR TASK       put the digest of a task in a variable
 //	drafts VAR...         put the ids of the staged drafts in variables
 //	draftdigest VAR ID    put the digest of a draft in a variable
+//	pindigest VAR TASK    put the digest of what the task's one server offers in a variable
 //	lines N FILE          the file has N lines
 //	flip FILE TEXT        change one bit of the first place where TEXT stands
 func TestScripts(t *testing.T) {
@@ -55,11 +60,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "user"))
 			e.Setenv("CODEACT_HOME", filepath.Join(e.WorkDir, "home"))
 			e.Setenv("PROGRAM", program)
-			return os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o700)
+			return errors.Join(os.Mkdir(filepath.Join(e.WorkDir, "user"), 0o700), linkMCP(e))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"codeact": runCodeact, "traces": countTraces, "trace": copyTrace, "digest": setDigest, "flip": flip,
-			"drafts": setDrafts, "draftdigest": setDraftDigest, "lines": countLines,
+			"drafts": setDrafts, "draftdigest": setDraftDigest, "pindigest": setPinDigest, "lines": countLines,
 		},
 	})
 }
@@ -130,6 +135,13 @@ func setDraftDigest(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec(program, "outbox", "show", args[1]))
 	_, digest, _ := strings.Cut(ts.ReadFile("stdout"), "\ndigest: ")
 	ts.Setenv(args[0], strings.TrimSpace(digest))
+}
+
+func setPinDigest(ts *testscript.TestScript, _ bool, args []string) {
+	_ = ts.Exec(program, "tools", "pins", "diff", args[1]) // exits with 1 where it differs
+	_, digest, _ := strings.Cut(ts.ReadFile("stdout"), "digest ")
+	digest, _, _ = strings.Cut(digest, "\n")
+	ts.Setenv(args[0], digest)
 }
 
 func countLines(ts *testscript.TestScript, _ bool, args []string) {

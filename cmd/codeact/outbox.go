@@ -17,6 +17,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/engine/outbox"
@@ -134,7 +135,7 @@ func edited(e outbox.Entry) ([]bridge.Arg, error) {
 	for _, a := range e.Question.Args {
 		hidden[a.Name] = a.Sensitive
 	}
-	r, err := scan.NewRedactor(scan.RedactorConfig{})
+	r, err := redact.New(redact.Config{})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/policytest"
@@ -145,7 +146,7 @@ type veil struct {
 const minQuoted, minSecret = 4, 6
 
 func (v veil) redact() (func(string) string, error) {
-	c := scan.RedactorConfig{Secrets: map[string]string{}, Patterns: v.patterns}
+	c := redact.Config{Secrets: map[string]string{}, Patterns: v.patterns}
 	var short []string
 	for i, text := range v.secrets {
 		switch {
@@ -155,7 +156,7 @@ func (v veil) redact() (func(string) string, error) {
 			short = append(short, text, "[sensitive]")
 		}
 	}
-	r, err := scan.NewRedactor(c)
+	r, err := redact.New(c)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func surround(r *policy.Request, run *assembly.Run) (veil, error) {
 	}
 	views[i].Sandboxed, views[i].Pinned = views[i].Sandboxed || r.Tool.Sandboxed, views[i].Pinned || r.Tool.Pinned
 	r.Tool = views[i]
-	masked, err := scan.Sensitive(r.Args, run.Tools[j].Sensitive, nil)
+	masked, err := redact.Sensitive(r.Args, run.Tools[j].Sensitive, nil)
 	if err != nil {
 		return veil{}, err
 	}

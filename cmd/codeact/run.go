@@ -145,7 +145,8 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 		p.event(e)
 	}
 	if s.inTTY && s.errTTY && !f.noInput && path != "-" {
-		opt.Approver = &prompter{sys: s, progress: p}
+		by := &prompter{sys: s, progress: p}
+		opt.Approver, opt.Vouch = by, by.Vouch
 	}
 	r, err := opened(path, opt)
 	if err != nil || f.output == "" {

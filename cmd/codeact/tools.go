@@ -37,7 +37,7 @@ func newTools(s *sys) *cobra.Command {
 			}
 			return inspectTool(s, ts, args[0], asJSON)
 		}}
-	c.AddCommand(l, i)
+	c.AddCommand(l, i, newPins(s))
 	c.PersistentFlags().StringVar(&task, "task", "", "the tools of this task `FILE`, with its overrides")
 	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
@@ -83,11 +83,13 @@ type toolJSON struct {
 	Labels       []string        `json:"labels,omitempty"`
 	Rate         string          `json:"rate,omitempty"`
 	Idempotent   bool            `json:"idempotent"`
+	Sandboxed    bool            `json:"sandboxed,omitempty"`
+	Pinned       bool            `json:"pinned,omitempty"`
 	Params       json.RawMessage `json:"params"`
 }
 
 func toJSON(t bridge.Tool) toolJSON {
-	j := toolJSON{Name: t.Name, Server: t.Server, Signature: t.Signature().String(), Doc: t.Doc, Tier: t.Tier.Number(), Capabilities: t.Caps.Names(),
+	j := toolJSON{Name: t.Name, Sandboxed: t.Sandboxed, Pinned: t.Pinned, Server: t.Server, Signature: t.Signature().String(), Doc: t.Doc, Tier: t.Tier.Number(), Capabilities: t.Caps.Names(),
 		Declared: t.Caps.Declared(), Destinations: t.Destinations, Paths: t.Paths, URLs: t.URLs, Sensitive: t.Sensitive, Labels: t.Labels,
 		Idempotent: t.Idempotent, Params: json.RawMessage(t.Params.JSON())}
 	if t.Rate.N > 0 {

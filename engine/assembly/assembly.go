@@ -16,13 +16,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/mcp"
 	"github.com/codeact-dev/codeact/bridge/sandbox"
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/models"
@@ -69,6 +71,10 @@ type Options struct {
 	// required. It needs the home's permit sandbox.optional, and is recorded.
 	BestEffort bool
 
+	// Vouch shows the person who is there what an MCP server offers that nobody
+	// approved, and returns the answer; nil refuses such a server.
+	Vouch func(ctx context.Context, server string, changes []mcp.Change) (bool, error)
+
 	// Approver asks the person who is there; nil says that nobody is.
 	Approver bridge.Approver
 
@@ -102,14 +108,16 @@ type Run struct {
 	Warnings []string // for the person who starts it
 	Loosened []string // settings that are looser than the defaults
 
-	opt    Options
-	turns  turns          // who is told of the turns of the run
-	hider  *scan.Redactor // of all that the run must not show
-	interp *interp.Interp
-	box    *sandbox.Box // of the shell; nil without one
-	engine *engine.Engine
-	dir    string // the workspace
-	path   string // of the task file, absolute; "" for standard input
+	opt     Options
+	turns   turns            // who is told of the turns of the run
+	hider   *redact.Redactor // of all that the run must not show
+	interp  *interp.Interp
+	box     *sandbox.Box                    // of the shell; nil without one
+	servers *mcp.Servers                    // nil without any
+	current atomic.Pointer[workspace.Space] // the files of the run that is on, for what servers return
+	engine  *engine.Engine
+	dir     string // the workspace
+	path    string // of the task file, absolute; "" for standard input
 }
 
 // Open reads the task file at path and assembles its run. An error that is about
@@ -210,7 +218,7 @@ func (r *Run) assemble() (err error) {
 		return err
 	}
 	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space, Hooks: r.turns,
-		Outbox: r.drafts(), MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
+		Outbox: r.drafts(), Check: r.drifted, MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
 		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now, Log: r.opt.Log})
 	return err
 }
@@ -238,6 +246,11 @@ func (r *Run) Close() {
 	}
 	if r.box != nil {
 		r.box.Close()
+	}
+	if r.servers != nil {
+		if err := r.servers.Close(); err != nil {
+			r.opt.Log.Warn().Err(err).Msg("closing MCP servers")
+		}
 	}
 }
 

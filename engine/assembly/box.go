@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,15 +57,38 @@ func (r *Run) boxConfig() (sandbox.Config, error) {
 	if err != nil {
 		return sandbox.Config{}, err
 	}
+	if err := makeWritable(c); err != nil {
+		return sandbox.Config{}, fmt.Errorf("%w: workspace.writable: %w", ErrState, err)
+	}
 	if len(c.Unwritable) > 0 {
 		r.Warnings = append(r.Warnings, "commands may not write "+strings.Join(c.Unwritable, ", ")+": in a box only whole directories are writable, as drafts/**")
 	}
 	cfg := sandbox.Config{Kind: r.File.Workspace.Sandbox.Kind, Network: r.File.Workspace.Sandbox.Network, Dir: c.Dir, Writable: c.Writable, Read: c.Read,
-		Masked: r.masked}
+		Masked: r.masked, ReadOnly: c.Protected}
 	if cfg.Network == sandbox.Allowlist {
 		cfg.Dial, err = r.allowlisted()
 	}
 	return cfg, err
+}
+
+// makeWritable makes the directories that commands may write: a box can only show
+// what is there. No link leads out of the workspace.
+func makeWritable(c workspace.Confines) error {
+	root, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, dir := range c.Writable {
+		rel, err := filepath.Rel(c.Dir, dir)
+		if err == nil {
+			err = root.MkdirAll(rel, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *Run) masked() ([]string, error) {

@@ -25,7 +25,6 @@ func (r *Run) check() error {
 			faults = append(faults, t.Fault(path, "is not there yet in this version; %s", instead))
 		}
 	}
-	not(len(t.Servers) > 0, "$.mcpServers", "declare what you need as tools.mock, or remove it")
 	not(t.Trace.OTLP.Endpoint != "", "$.trace.otlp", "remove it; the trace is a file")
 	not(t.Model.Provider == "replay", "$.model.provider", "use scripted, anthropic or openai-compatible")
 	not(len(t.Model.Roles) > 0, "$.model.roles", "remove it")

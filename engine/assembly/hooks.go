@@ -46,6 +46,9 @@ func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 		}
 		if from.file == r.File.Path {
 			for _, h := range set.Unmatched(names) {
+				if r.unseen(h.Matcher) {
+					continue
+				}
 				return nil, fmt.Errorf("%s: hooks.%s: matcher %q fits none of this task's tools, so the hook would never run: the tools are %s",
 					from.file, h.Event, h.Matcher, strings.Join(names, ", "))
 			}

@@ -20,6 +20,7 @@ func (r *Run) stage(ts []bridge.Tool) (faults []error) {
 	for _, name := range r.File.Tools.Staged {
 		i := slices.IndexFunc(ts, func(t bridge.Tool) bool { return t.Name == name })
 		switch {
+		case i < 0 && r.unseen(name):
 		case i < 0:
 			faults = append(faults, r.File.Fault("$.tools.staged", "there is no tool %q in the task", name))
 		case !ts[i].Caps.Has(policy.ExternalSend):

@@ -11,7 +11,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/egress"
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/engine/models"
 	"github.com/codeact-dev/codeact/engine/taskfile"
@@ -42,23 +42,21 @@ func (r *Run) policies() (*rules.Policy, error) {
 // bridge builds the adapter with every control that the files ask for.
 func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
 	f := r.File
+	secrets, err := r.secrets()
+	if err != nil {
+		return nil, err
+	}
+	if err := r.hide(secrets); err != nil {
+		return nil, err
+	}
+	if err := r.connect(secrets); err != nil {
+		return nil, err
+	}
 	ts, err := r.tools()
 	if err != nil {
 		return nil, err
 	}
 	r.Tools = ts
-	secrets, err := r.secrets()
-	if err != nil {
-		return nil, err
-	}
-	known, err := r.known(secrets)
-	if err != nil {
-		return nil, err
-	}
-	r.hider, err = scan.NewRedactor(scan.RedactorConfig{Secrets: known, Patterns: f.Redact.Patterns})
-	if err != nil {
-		return nil, err
-	}
 	client, err := egress.New(egress.Config{AllowPrivate: f.Security.PrivateIPs, Allow: r.Home.Security.AllowPrivate, AllowedDomains: f.Security.AllowedDomains})
 	if err != nil {
 		return nil, err
@@ -75,6 +73,16 @@ func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
 		BlockSecrets: f.Security.ScanOutputs.Secrets == "block", Injection: injection[f.Security.ScanOutputs.Injection], Unmarked: f.Security.Unmarked,
 		Rate: bridge.Rate{N: f.Tools.CallRate.Calls, Per: f.Tools.CallRate.Per}, MaxCalls: int(f.Limits.CallsPerStep), MaxOutput: int(f.Limits.OutputBytesPerCall), ApprovalTTL: f.Approvals.Timeout,
 		TaskTrusted: r.trusted(), TaskDigest: f.Digest(), Now: r.opt.Now})
+}
+
+// hide makes the redactor of all that the run must not show.
+func (r *Run) hide(secrets map[string]string) error {
+	known, err := r.known(secrets)
+	if err != nil {
+		return err
+	}
+	r.hider, err = redact.New(redact.Config{Secrets: known, Patterns: r.File.Redact.Patterns})
+	return err
 }
 
 var injection = map[string]bridge.InjectionMode{"off": bridge.InjectionOff, "warn": bridge.InjectionWarn, "block": bridge.InjectionBlock}
@@ -119,6 +127,9 @@ func (r *Run) protected() []string {
 func (r *Run) space(runID string) (*workspace.Space, error) {
 	cfg := r.files(runID)
 	s, _, err := workspace.Open(cfg)
+	if err == nil {
+		r.current.Store(s)
+	}
 	return s, err
 }
 

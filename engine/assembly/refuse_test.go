@@ -137,7 +137,6 @@ func env(names ...string) func(*assembly.Options) {
 // once: a setting that was accepted and not enforced would be worse than none.
 func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 	settings := map[string]string{
-		"mcpServers":             "mcpServers: {m: {url: 'https://m.test'}}\n",
 		"trace.otlp":             "trace: {otlp: {endpoint: 'https://o.test'}}\n",
 		"model.roles":            "model: {provider: scripted, script: [{code: 'final(1)'}], roles: {reflect: {provider: anthropic, name: m}}}\n",
 		"model.provider":         "model: {provider: replay, trace: t.jsonl}\n",
@@ -157,12 +156,12 @@ func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 		})
 	}
 	all := head + ws + final
-	for _, path := range []string{"mcpServers", "trace.otlp", "reflection.autoApply"} {
+	for _, path := range []string{"trace.otlp", "reflection.autoApply"} {
 		all += settings[path]
 	}
 	_, err := newPlace(t, all, nil).open(nil)
-	if n := strings.Count(err.Error(), "is not there yet"); n != 3 {
-		t.Errorf("%d of 3 are named: %v", n, err)
+	if n := strings.Count(err.Error(), "is not there yet"); n != 2 {
+		t.Errorf("%d of 2 are named: %v", n, err)
 	}
 }
 

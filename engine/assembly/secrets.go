@@ -15,6 +15,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/hooks"
 	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/tools"
 	"github.com/codeact-dev/codeact/engine/models"
 	"github.com/codeact-dev/codeact/engine/taskfile"
@@ -38,7 +39,7 @@ func (r *Run) secrets() (map[string]string, error) {
 	for _, s := range r.File.Secrets {
 		v, err := r.secret(s, values)
 		if err == nil {
-			err = scan.Findable(v)
+			err = redact.Findable(v)
 		}
 		if err != nil {
 			missing = append(missing, fmt.Sprintf("secret %s: %v", s.Name, err))
@@ -116,7 +117,7 @@ func (r *Run) secretCommand(argv []string, known map[string]string) (string, err
 	if v.Text != "" { // it may have said here what it should have printed
 		text = strings.ReplaceAll(text, v.Text, "[redacted]")
 	}
-	if red, bad := scan.NewRedactor(scan.RedactorConfig{Secrets: known}); bad == nil {
+	if red, bad := redact.New(redact.Config{Secrets: known}); bad == nil {
 		text, _ = red.String(text)
 	}
 	return "", fmt.Errorf("%w: it said: %s", err, scan.Line(text, 400))
@@ -133,14 +134,14 @@ func (r *Run) known(secrets map[string]string) (map[string]string, error) {
 		if v == "" {
 			continue // there is nothing to keep
 		}
-		if err := scan.Findable(v); err != nil {
+		if err := redact.Findable(v); err != nil {
 			faults = append(faults, r.unquoted("$.parameters."+name, "it is sensitive, and could not be redacted: %v", err))
 			continue
 		}
 		all["parameter "+name] = v
 	}
 	for _, name := range r.keyVariables() {
-		if v, ok := r.env(name); ok && scan.Findable(v) == nil {
+		if v, ok := r.env(name); ok && redact.Findable(v) == nil {
 			all["key "+name] = v
 		}
 	}

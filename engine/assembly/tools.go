@@ -16,6 +16,7 @@ import (
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/rules"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // tools is what the task grants: built-in tools, then mock tools, each with the
@@ -32,9 +33,15 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 		return nil, err
 	}
 	ts = append(ts, mocks...)
+	if r.servers != nil {
+		ts = append(ts, r.servers.Tools()...)
+	}
 	var faults []error
 	for name, o := range f.Tools.Overrides {
 		i := slices.IndexFunc(ts, func(t bridge.Tool) bool { return t.Name == name })
+		if i < 0 && r.unseen(name) {
+			continue
+		}
 		if i < 0 {
 			faults = append(faults, f.Fault("$.tools.overrides."+name, "there is no tool of this name in the task"))
 			continue
@@ -78,9 +85,9 @@ func (r *Run) leases(ts []bridge.Tool) (faults []error) {
 		names = append(names, t.Name)
 	}
 	for i, l := range r.File.Leases {
-		if !slices.ContainsFunc(names, (leases.Lease{Tool: l.Tool}).Names) {
+		if !slices.ContainsFunc(names, (leases.Lease{Tool: l.Tool}).Names) && !r.unseen(l.Tool) {
 			faults = append(faults, r.File.Fault(fmt.Sprintf("$.leases[%d].tool", i), "%q names none of the task's tools, which are %s%s",
-				l.Tool, strings.Join(names, ", "), strictyaml.DidYouMean(l.Tool, names)))
+				l.Tool, strings.Join(names, ", "), spelling.DidYouMean(l.Tool, names)))
 		}
 		if l.When == "" {
 			continue

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // Info is what a listing tells of one trace.
@@ -118,10 +120,10 @@ func (s *Store) Find(ref string) (string, error) {
 	}
 	switch {
 	case len(match) == 0:
-		return "", fmt.Errorf("store: %w: %q%s", ErrNoRun, ref, hint(near(ref, names)))
+		return "", fmt.Errorf("store: %w: %q%s", ErrNoRun, ref, hint(spelling.Beginnings(ref, names)))
 	case len(ref) < minPrefix:
 		return "", fmt.Errorf("store: %w: %q is too short for the beginning of an id: give at least %d characters%s",
-			ErrNoRun, ref, minPrefix, hint(near(ref, match)))
+			ErrNoRun, ref, minPrefix, hint(match))
 	case len(match) > 1:
 		return "", fmt.Errorf("store: %w: %q begins %d ids: give more of it%s", ErrNoRun, ref, len(match), hint(match))
 	}
@@ -151,48 +153,6 @@ func hint(ids []string) string {
 		return fmt.Sprintf(" (%s, …)", strings.Join(ids[:most], ", "))
 	}
 	return fmt.Sprintf(" (%s)", strings.Join(ids, ", "))
-}
-
-// near returns the ids that ref may be a slip of, nearest first: it differs in at most a third of its characters from
-// the beginning of the id.
-func near(ref string, ids []string) []string {
-	type scored struct {
-		id       string
-		distance int
-	}
-	var found []scored
-	for _, id := range ids {
-		if d := prefixDistance(ref, id); d <= len(ref)/3 {
-			found = append(found, scored{id, d})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b scored) int { return cmp.Compare(a.distance, b.distance) })
-	out := make([]string, len(found))
-	for i, f := range found {
-		out[i] = f.id
-	}
-	return out
-}
-
-// prefixDistance is the least number of single-character edits between ref and any beginning of id.
-func prefixDistance(ref, id string) int {
-	row := make([]int, len(id)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(ref) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(id) {
-			replace := diagonal
-			if ref[i] != id[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-		}
-	}
-	return slices.Min(row)
 }
 
 // A File is a trace as the file system knows it.

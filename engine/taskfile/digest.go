@@ -31,8 +31,11 @@ func (t *Task) NeedsTrust() []string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Servers)) {
-		if s := t.Servers[name]; s.Command != "" {
+		switch s := t.Servers[name]; {
+		case s.Command != "":
 			list = append(list, fmt.Sprintf("server %s: %q", name, append([]string{s.Command}, s.Args...)))
+		case s.confides():
+			list = append(list, fmt.Sprintf("server %s: sends secrets to %q", name, s.URL))
 		}
 	}
 	for _, c := range t.Approvals.Notify {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // A zone says what references a part of a task may hold.
@@ -144,7 +145,7 @@ func (p *parameters) refusal(name string, z zone) string {
 	case p.broken:
 		return "" // the faults of the declarations say enough
 	case !known:
-		return fmt.Sprintf("no parameter %q%s", name, strictyaml.DidYouMean(name, names))
+		return fmt.Sprintf("no parameter %q%s", name, spelling.DidYouMean(name, names))
 	case d.Sensitive && z == inText:
 		return fmt.Sprintf("parameter %s is sensitive: it may stand only in env and headers of mcpServers, where no model reads it", name)
 	case d.Required || d.faulty:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // Limits end a run. A task may set them, a flag may only lower them.
@@ -64,7 +64,7 @@ func (l *Limits) Lower(kv string) error {
 	case "outputBytesPerCall":
 		err = lower(&l.OutputBytesPerCall, value, ParseAmount)
 	default:
-		err = fmt.Errorf("no such limit: want one of %s%s", strings.Join(limitNames, ", "), strictyaml.DidYouMean(name, limitNames))
+		err = fmt.Errorf("no such limit: want one of %s%s", strings.Join(limitNames, ", "), spelling.DidYouMean(name, limitNames))
 	}
 	if err != nil {
 		return fmt.Errorf("taskfile: limit %s: %w", name, err)

@@ -88,7 +88,7 @@ func TestTheWholeExampleLoads(t *testing.T) {
 		paths = append(paths, f.Path)
 	}
 	check("files", paths, []string{"AGENTS.md", "hooks/audit.sh", "hooks/check.sh", "notify.sh", "policies/egress.yaml", "policies/payments.yaml"})
-	check("trust", task.NeedsTrust(), []string{`hook PostToolUse: ["./hooks/audit.sh"]`, `hook PreToolUse: ["./hooks/check.sh"]`, `server mail: ["mail-mcp" "--account" "support"]`, `notify: ["./notify.sh"]`})
+	check("trust", task.NeedsTrust(), []string{`hook PostToolUse: ["./hooks/audit.sh"]`, `hook PreToolUse: ["./hooks/check.sh"]`, `server crm: sends secrets to "https://crm.example.com/mcp"`, `server mail: ["mail-mcp" "--account" "support"]`, `notify: ["./notify.sh"]`})
 }
 
 func TestWhatIsNotWrittenIsTheDefault(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
 	"github.com/codeact-dev/codeact/policy"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // MockTools are tools that answer from a list instead of the world.
@@ -119,14 +120,14 @@ func mockParams(src *strictyaml.Source, tool *strictyaml.Node) {
 	for _, key := range []string{"destinations", "paths", "urls", "sensitive"} {
 		for _, p := range items(tool.At(key)) {
 			if isText(p) && !slices.Contains(names, p.Text) {
-				src.Addf(p, "%q is no parameter%s", p.Text, strictyaml.DidYouMean(p.Text, names))
+				src.Addf(p, "%q is no parameter%s", p.Text, spelling.DidYouMean(p.Text, names))
 			}
 		}
 	}
 	for _, r := range items(tool.At("responses")) {
 		for _, f := range whenFields(r) {
 			if !slices.Contains(names, f.Key.Text) {
-				src.Addf(f.Key, "%q is no parameter%s", f.Key.Text, strictyaml.DidYouMean(f.Key.Text, names))
+				src.Addf(f.Key, "%q is no parameter%s", f.Key.Text, spelling.DidYouMean(f.Key.Text, names))
 			}
 		}
 	}

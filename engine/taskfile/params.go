@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // A parameter is a declaration under `parameters`.
@@ -70,7 +71,7 @@ func bindParameters(src *strictyaml.Source, root *strictyaml.Node, dir string, o
 			if n != nil {
 				at = n
 			}
-			src.AddAt(at.Line, at.Col, "$.parameters", "-p %s: no such parameter%s", name, strictyaml.DidYouMean(name, n.Keys()))
+			src.AddAt(at.Line, at.Col, "$.parameters", "-p %s: no such parameter%s", name, spelling.DidYouMean(name, n.Keys()))
 		}
 	}
 	for _, name := range n.Keys() {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // rules checks what a schema cannot say, on the nodes, so that every fault has
@@ -121,7 +122,7 @@ func (l *loader) secrets() {
 func (l *loader) declared(n *strictyaml.Node, v Template, names []string) {
 	for _, s := range v.Secrets() {
 		if !slices.Contains(names, s) {
-			l.src.AddIn(n, "${secret:"+s+"}", 0, "no secret %q: add it to secrets%s", s, strictyaml.DidYouMean(s, names))
+			l.src.AddIn(n, "${secret:"+s+"}", 0, "no secret %q: add it to secrets%s", s, spelling.DidYouMean(s, names))
 		}
 	}
 }

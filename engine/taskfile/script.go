@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // A Script is a model that was written in advance.
@@ -74,7 +75,7 @@ func document(path, kind string) (*strictyaml.Source, *strictyaml.Node, error) {
 		case k == nil:
 			src.Addf(doc, "missing key \"kind\": want MockTools or ModelScript")
 		case k.Text != "MockTools" && k.Text != "ModelScript":
-			src.Addf(k, "%q: want MockTools or ModelScript%s", k.Text, strictyaml.DidYouMean(k.Text, []string{"MockTools", "ModelScript"}))
+			src.Addf(k, "%q: want MockTools or ModelScript%s", k.Text, spelling.DidYouMean(k.Text, []string{"MockTools", "ModelScript"}))
 		case found[k.Text] != nil:
 			src.Addf(k, "a second %s: the first is on line %d", k.Text, found[k.Text].Line)
 		default:

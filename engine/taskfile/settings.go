@@ -101,6 +101,16 @@ type Server struct {
 
 func (s *Server) defaults() { s.Pin = "required" }
 
+// confides reports whether the server is sent what only the operator has.
+func (s *Server) confides() bool {
+	for _, h := range s.Headers {
+		if h.private() {
+			return true
+		}
+	}
+	return false
+}
+
 // A Lease is leave that the task gives in advance.
 type Lease struct {
 	Tool string        `yaml:"tool"` // a name or a glob

@@ -3,6 +3,7 @@ package taskfile
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -76,6 +77,12 @@ func (t Template) Secrets() []string {
 		}
 	}
 	return names
+}
+
+// private reports whether t holds more than the file says: a secret, a variable or a
+// sensitive parameter.
+func (t Template) private() bool {
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.secret != "" || p.env != "" || p.param != "" })
 }
 
 // Resolve returns the text with every secret and variable in its place.

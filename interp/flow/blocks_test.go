@@ -81,7 +81,7 @@ func TestUnknownNames(t *testing.T) {
 	a := New(testTools, Limits{})
 	block(t, a, "rows = 1")
 	r := block(t, a, "def f():\n  return secrte() + rwos\nsedn(qqqqqq, secrte, x)\n[y for y in lenn(\"\")]")
-	want := []Name{{"secrte", 2, 10, "secret"}, {"rwos", 2, 21, "rows"}, {"sedn", 3, 1, "len"}, {"qqqqqq", 3, 6, ""}, {"x", 3, 22, ""},
+	want := []Name{{"secrte", 2, 10, "secret"}, {"rwos", 2, 21, "rows"}, {"sedn", 3, 1, "send"}, {"qqqqqq", 3, 6, ""}, {"x", 3, 22, ""},
 		{"lenn", 4, 13, "len"}}
 	if d := cmp.Diff(want, r.Unknown); d != "" {
 		t.Error(d)
@@ -93,6 +93,20 @@ func TestUnknownNames(t *testing.T) {
 	long := strings.Repeat("a", 100)
 	if r := block(t, a, long+"0 = 1\n"+long+"1"); r.Unknown[0].Near != "" {
 		t.Errorf("a name of 101 bytes was compared: %+v", r.Unknown)
+	}
+}
+
+func TestANameIsComparedWithSoManyOthers(t *testing.T) {
+	for n, want := range map[int]string{maxKnown - 100: "zebras", maxKnown: ""} {
+		var tools []Tool
+		for i := range n {
+			tools = append(tools, Tool{Name: fmt.Sprintf("tool%d", i)})
+		}
+		a := New(tools, Limits{})
+		block(t, a, "zebras = 1")
+		if r := block(t, a, "zebra"); r.Unknown[0].Near != want {
+			t.Errorf("with %d tools: %q, want %q", n, r.Unknown[0].Near, want)
+		}
 	}
 }
 

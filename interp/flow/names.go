@@ -8,10 +8,14 @@ import (
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"github.com/codeact-dev/codeact/spelling"
 )
 
-// maxUnknown bounds Report.Unknown; a name is compared only with known ones, which the source length bounds.
-const maxUnknown = 20
+const (
+	maxUnknown = 20  // bounds Report.Unknown
+	maxKnown   = 500 // names that each is compared with: 20 unknown ones then cost some milliseconds
+)
 
 // set makes a set of the words in s.
 func set(s string) map[string]bool {
@@ -87,52 +91,17 @@ func (a *Analyzer) survey(file *syntax.File) []Name {
 	return unknown
 }
 
-// suggest fills in Near.
+// suggest fills in Near. Names that blocks defined before come last: there is no bound on how many they are.
 func (a *Analyzer) suggest(unknown []Name, file *syntax.File) {
-	known := maps.Clone(universe)
-	for _, more := range []map[string]bool{modules, enders} {
-		maps.Copy(known, more)
-	}
-	for name := range a.tools {
-		known[name] = true
-	}
-	for name := range a.globals {
-		known[name] = true
+	names := slices.Collect(maps.Keys(a.tools))
+	for _, more := range []map[string]bool{universe, modules, enders} {
+		names = slices.AppendSeq(names, maps.Keys(more))
 	}
 	for _, b := range file.Module.(*resolve.Module).Globals {
-		known[b.First.Name] = true
+		names = append(names, b.First.Name)
 	}
-	names := slices.Sorted(maps.Keys(known))
+	names = append(names, slices.Sorted(maps.Keys(a.globals))...)
 	for i, u := range unknown {
-		best := min(2, len(u.Name)/2) + 1
-		for _, k := range names {
-			if d := distance(u.Name, k, best); d < best {
-				best, unknown[i].Near = d, k
-			}
-		}
+		unknown[i].Near = spelling.Nearest(u.Name, names[:min(len(names), maxKnown)])
 	}
-}
-
-// distance is the number of edits from x to y, or limit if there are as many or more, or if a word is over 64 bytes.
-func distance(x, y string, limit int) int {
-	if len(x)-len(y) >= limit || len(y)-len(x) >= limit || len(x) > 64 || len(y) > 64 {
-		return limit
-	}
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(x) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(y) {
-			d := diagonal
-			if x[i] != y[j] {
-				d++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(d, row[j]+1, diagonal+1)
-		}
-	}
-	return min(row[len(y)], limit)
 }

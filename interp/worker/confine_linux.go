@@ -124,7 +124,10 @@ func dieOfSIGXCPU() error {
 	var action [64]byte
 	const maskSize = 8 // bytes of the kernel's signal set
 	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(unix.SIGXCPU), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
-	return nonzero(errno)
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // newSlice returns a function that allows so much more processor time. The kernel counts whole seconds. The hard limit

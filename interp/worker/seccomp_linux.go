@@ -3,8 +3,9 @@ package worker
 import (
 	"time"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/codeact-dev/codeact/interp/kernel"
 )
 
 // allowed is what the Go runtime, and the C library where one is linked, needs to compute and to talk over open
@@ -18,28 +19,23 @@ var allowed = []string{
 	"rseq", "set_robust_list", "getrandom", "getrusage", "exit", "exit_group",
 }
 
-// conditional is what is allowed with these arguments only.
-func conditional() []seccomp.NameWithConditions {
-	is := func(arg uint32, v uint64) seccomp.Condition {
-		return seccomp.Condition{Argument: arg, Operation: seccomp.Equal, Value: v}
-	}
-	noCode := []seccomp.Condition{{Argument: 2, Operation: seccomp.BitsNotSet, Value: unix.PROT_EXEC}}
-	return []seccomp.NameWithConditions{
-		{Name: "mmap", Conditions: noCode},
-		{Name: "mprotect", Conditions: noCode},
-		{Name: "clone", Conditions: []seccomp.Condition{{Argument: 0, Operation: seccomp.BitsSet, Value: unix.CLONE_THREAD}}},
-		{Name: "tgkill", Conditions: []seccomp.Condition{is(0, uint64(unix.Getpid()))}}, // preemption signals its own threads
-		{Name: "prlimit64", Conditions: []seccomp.Condition{is(0, 0), is(1, unix.RLIMIT_CPU)}},
-	}
+// filter allows more with some arguments only. What it does not name kills the process.
+func filter(pid int) kernel.Filter {
+	allow, noCode := kernel.Action{Allow: true}, kernel.HasNone(2, unix.PROT_EXEC)
+	return kernel.Filter{Rules: []kernel.Rule{
+		{Names: allowed, Action: allow},
+		{Names: []string{"mmap", "mprotect"}, If: []kernel.Condition{noCode}, Action: allow},
+		{Names: []string{"clone"}, If: []kernel.Condition{kernel.HasAny(0, unix.CLONE_THREAD)}, Action: allow},
+		{Names: []string{"tgkill"}, If: []kernel.Condition{kernel.Is(0, uint64(pid))}, Action: allow}, // preemption signals its own threads
+		{Names: []string{"prlimit64"}, If: []kernel.Condition{kernel.Is(0, 0), kernel.Is(1, unix.RLIMIT_CPU)}, Action: allow},
+		// These have a fallback in the runtime or the C library, which only this error leads to.
+		{Names: []string{"clone3", "prctl"}, Action: kernel.Action{Errno: unix.ENOSYS}},
+	}}
 }
 
 // filterCalls kills the process at the first system call that is not allowed, on every thread.
+// Preconditions: no_new_privs is set.
 func filterCalls() error {
 	time.Sleep(time.Microsecond) // starts the Go poller, whose first calls the filter would kill
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionKillProcess, Syscalls: []seccomp.SyscallGroup{
-		{Action: seccomp.ActionAllow, Names: allowed, NamesWithCondtions: conditional()},
-		// These have a fallback in the runtime or the C library, which only this error leads to.
-		{Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS), Names: []string{"clone3", "prctl"}},
-	}}
-	return seccomp.LoadFilter(seccomp.Filter{NoNewPrivs: true, Flag: seccomp.FilterFlagTSync, Policy: policy})
+	return filter(unix.Getpid()).RestrictProcess()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codeact-dev/codeact/policy/rules/celenv"
 	"github.com/codeact-dev/codeact/policy/rules/source"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // A clause is one compiled expression. It is immutable.
@@ -175,14 +176,14 @@ func (c *compiler) fault(t source.Text, e *cel.Error) error {
 		root, _, _ := strings.Cut(m[1], ".")
 		known, own := map[string][]string{"variables": c.variables, "params": c.params}[root]
 		if !own {
-			return t.Fault(off, "%s is not known%s", m[1], source.Nearest(m[1], c.names()))
+			return t.Fault(off, "%s is not known%s", m[1], spelling.DidYouMean(m[1], c.names()))
 		}
 		at, field := fieldAfter(value, off, root)
 		return t.Fault(at, "%s.%s is not declared%s", root, field, orNone(field, known))
 	}
 	if m := undefined.FindStringSubmatch(msg); m != nil {
 		at, _ := fieldAfter(value, off, "")
-		return t.Fault(at, "there is no field %q%s", m[1], source.Nearest(m[1], celenv.Fields()))
+		return t.Fault(at, "there is no field %q%s", m[1], spelling.DidYouMean(m[1], celenv.Fields()))
 	}
 	return t.Fault(off, "%s", msg)
 }

@@ -49,9 +49,12 @@ func Compile(params map[string]any, files ...File) (*Policy, error) {
 	slices.SortFunc(files, func(a, b File) int {
 		return strings.Compare(a.Name+"\x00"+string(a.Data), b.Name+"\x00"+string(b.Data))
 	})
-	p := &Policy{files: len(files), given: slices.Sorted(maps.Keys(params))}
+	p := &Policy{given: slices.Sorted(maps.Keys(params))}
 	names := map[string]*rule{}
 	for _, f := range files {
+		if !f.Standing {
+			p.files++
+		}
 		docs, d := readPolicies(f)
 		for _, doc := range docs {
 			u := compileRule(d, doc, params)
@@ -101,12 +104,18 @@ func (p *Policy) Files() int {
 	return p.files
 }
 
-// Rules is the number of policies in them.
+// Rules is the number of policies in those files.
 func (p *Policy) Rules() int {
 	if p == nil {
 		return 0
 	}
-	return len(p.rules)
+	n := 0
+	for _, r := range p.rules {
+		if !r.standing {
+			n++
+		}
+	}
+	return n
 }
 
 // Digest is the SHA-256 of parameters and files, in an order of its own; "" for a

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/codeact-dev/codeact/policy"
-	"github.com/codeact-dev/codeact/policy/rules/source"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // A Warning is what is legal in a policy and rarely meant.
@@ -96,7 +96,7 @@ func (p *Policy) unusedParams() []Warning {
 	var ws []Warning
 	for _, name := range p.given {
 		if !slices.Contains(known, name) {
-			ws = append(ws, Warning{Text: fmt.Sprintf("params.%s is given and no policy declares it%s", name, source.Nearest(name, known))})
+			ws = append(ws, Warning{Text: fmt.Sprintf("params.%s is given and no policy declares it%s", name, spelling.DidYouMean(name, known))})
 		}
 	}
 	return ws

@@ -27,7 +27,7 @@ func TestAnExplanationShowsEveryRuleAndTheValues(t *testing.T) {
      params.askAbove = 100.0
      variables.dirty = true
      args.amount = 250
-     taint.args = {"amount": {private: false, untrusted: false, unvouched: false, origin: "user", sources: []}, "payee": {private: false, untrusted: true, unvouched: false, origin: "", sources: ["c09"]}}
+     taint.args = {"amount": {private: false, untrusted: false, unvouched: false, origin: "user", sources: []}, "payee": {private: false, untrusted: true, unvouched: false, origin: "tool", sources: ["c09"]}}
      double(params.askAbove)  =>  100.0
      variables.amount > double(params.askAbove)  =>  true
      variables.amount > double(params.askAbove) && variables.dirty  =>  true

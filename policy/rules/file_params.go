@@ -15,6 +15,7 @@ import (
 
 	"github.com/codeact-dev/codeact/policy/rules/celenv"
 	"github.com/codeact-dev/codeact/policy/rules/source"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // identifier is what CEL reads as one name.
@@ -163,7 +164,7 @@ func (d reader) params(decls []paramDecl, given map[string]any) paramSet {
 		v, ok := given[decl.name.S]
 		if !ok {
 			d.Fail(decl.name.Node, "params.%s is declared and not given: set it in the policyParams of the task%s",
-				decl.name.S, source.Nearest(decl.name.S, slices.Collect(maps.Keys(given))))
+				decl.name.S, spelling.DidYouMean(decl.name.S, slices.Collect(maps.Keys(given))))
 			continue
 		}
 		r, err := t.convert(v)

@@ -6,6 +6,7 @@ import (
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/rules/example"
 	"github.com/codeact-dev/codeact/policy/rules/source"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 const (
@@ -180,7 +181,7 @@ func (d reader) validation(n source.Node) validationDecl {
 			t := d.Text(n, "action")
 			i := slices.Index(actionNames, t.S)
 			if i < 0 && !t.Empty() {
-				d.Fail(n, "action %q: want deny, ask, warn or audit%s", t.S, source.Nearest(t.S, actionNames))
+				d.Fail(n, "action %q: want deny, ask, warn or audit%s", t.S, spelling.DidYouMean(t.S, actionNames))
 			}
 			v.action = action(max(i, 0))
 		},

@@ -11,7 +11,7 @@ import (
 	"cel.dev/cel-go/common/types"
 
 	"github.com/codeact-dev/codeact/policy"
-	"github.com/codeact-dev/codeact/policy/rules/source"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 func (u *rule) lint(tools []policy.ToolView) []Warning {
@@ -88,7 +88,7 @@ func (l *linter) params(tools []policy.ToolView) {
 	}
 	for _, u := range l.clause.uses() {
 		if name, ok := strings.CutPrefix(u.fact, "args."); ok && known != nil && !slices.Contains(known, name) {
-			l.trap(u.expr, "args.%s: no tool that this rule is about has such a parameter%s", name, source.Nearest(name, known))
+			l.trap(u.expr, "args.%s: no tool that this rule is about has such a parameter%s", name, spelling.DidYouMean(name, known))
 		}
 	}
 }

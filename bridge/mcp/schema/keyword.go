@@ -97,7 +97,7 @@ func describe(s any) string {
 
 // FirstLine is the first line of a text that has one, visible and bounded.
 func FirstLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "\ufffd")), "\n")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	return scan.Line(strings.TrimSpace(text), maxDoc)
 }
 

@@ -1,14 +1,12 @@
 package restrict
 
 import (
-	"fmt"
+	"errors"
 	"slices"
-	"unsafe"
 
-	seccomp "github.com/elastic/go-seccomp-bpf"
-	"github.com/elastic/go-seccomp-bpf/arch"
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/codeact-dev/codeact/interp/kernel"
 )
 
 // Calls are the system calls that a command may make. The zero value is for a box of namespaces.
@@ -20,11 +18,10 @@ type Calls struct {
 // Apply refuses all others on this thread.
 // Preconditions: no_new_privs is set.
 func (c Calls) Apply() error {
-	program, err := c.program()
-	if err != nil {
-		return err
+	if kernel.Known("socketcall") {
+		return errors.New("seccomp: sockets cannot be told apart on this architecture")
 	}
-	return install(program)
+	return c.filter().RestrictThread()
 }
 
 // refused are the calls that no command needs and that reach past a box, or deep into the kernel. The list began with what Docker
@@ -53,46 +50,35 @@ var refusedBare = []string{
 }
 
 // conditional are refused with some arguments only.
-func conditional() []seccomp.NameWithConditions {
+func conditional() []kernel.Rule {
 	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
-	return []seccomp.NameWithConditions{
-		{Name: "clone", Conditions: []seccomp.Condition{{Argument: 0, Operation: seccomp.BitsSet, Value: namespaces}}},
-		{Name: "ioctl", Conditions: equal32(1, unix.TIOCSTI)},   // types on a terminal
-		{Name: "ioctl", Conditions: equal32(1, unix.TIOCLINUX)}, // pastes on the console
+	request := func(v uint64) kernel.Condition { return kernel.Condition{Arg: 1, Mask: 1<<32 - 1, Value: v} } // an unsigned int
+	return []kernel.Rule{
+		refuse("clone", kernel.HasAny(0, namespaces)),
+		refuse("ioctl", request(unix.TIOCSTI)),   // types on a terminal
+		refuse("ioctl", request(unix.TIOCLINUX)), // pastes on the console
 	}
 }
 
 // conditionalBare are more, where a box has no namespaces: what reaches the user's other processes.
-func conditionalBare() []seccomp.NameWithConditions {
-	other := func(arg uint32) []seccomp.Condition {
-		return []seccomp.Condition{{Argument: arg, Operation: seccomp.NotEqual, Value: 0}}
+func conditionalBare() []kernel.Rule {
+	list := []kernel.Rule{
+		refuse("utimensat", kernel.IsNot(1, 0)), // by name; by descriptor it was opened, so judged
+		// 0 is this process, but for groups and users.
+		refuse("setpriority", kernel.IsNot(0, unix.PRIO_PROCESS)), refuse("setpriority", kernel.IsNot(1, 0)),
+		refuse("ioprio_set", kernel.IsNot(0, ioprioProcess)), refuse("ioprio_set", kernel.IsNot(1, 0)),
 	}
-	kinds := map[string][]seccomp.Condition{
-		"setpriority": {{Argument: 0, Operation: seccomp.NotEqual, Value: unix.PRIO_PROCESS}},
-		"ioprio_set":  {{Argument: 0, Operation: seccomp.NotEqual, Value: 1}}, // IOPRIO_WHO_PROCESS
-	}
-	list := []seccomp.NameWithConditions{{Name: "utimensat", Conditions: other(1)}} // by name; by descriptor it was opened, so judged
 	for _, name := range []string{"prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr"} {
-		list = append(list, seccomp.NameWithConditions{Name: name, Conditions: other(0)})
-	}
-	for _, name := range []string{"setpriority", "ioprio_set"} {
-		list = append(list, seccomp.NameWithConditions{Name: name, Conditions: other(1)},
-			seccomp.NameWithConditions{Name: name, Conditions: kinds[name]}) // 0 is this process, but for groups and users
+		list = append(list, refuse(name, kernel.IsNot(0, 0)))
 	}
 	return list
 }
 
-// equal32 matches an argument of 32 bits. The kernel drops the upper half of the register, so a comparison of all 64 bits would let
-// the same number through with a bit set there (CVE-2019-10063).
-func equal32(arg, v uint32) []seccomp.Condition {
-	conditions := []seccomp.Condition{{Argument: arg, Operation: seccomp.BitsNotSet, Value: uint64(^v)}}
-	for bit := range uint32(32) {
-		if v&(1<<bit) != 0 {
-			conditions = append(conditions, seccomp.Condition{Argument: arg, Operation: seccomp.BitsSet, Value: 1 << bit})
-		}
-	}
-	return conditions
+const ioprioProcess = 1 // IOPRIO_WHO_PROCESS: ioprio_set(2)
+
+func refuse(name string, when ...kernel.Condition) kernel.Rule {
+	return kernel.Rule{Names: []string{name}, If: when, Action: kernel.Action{Errno: unix.EPERM}}
 }
 
 // sockets are the families of which a command may make sockets. Netlink is how a C library lists the interfaces. In a box of namespaces
@@ -108,61 +94,25 @@ func (c Calls) sockets() []uint64 {
 }
 
 // socketRule refuses all families but these. Of socketpair's, none leads out.
-func socketRule(families []uint64) seccomp.NameWithConditions {
-	rule := seccomp.NameWithConditions{Name: "socket"}
+func socketRule(families []uint64) kernel.Rule {
+	rule := kernel.Rule{Names: []string{"socket"}, Action: kernel.Action{Errno: unix.EACCES}}
 	for _, f := range families {
-		rule.Conditions = append(rule.Conditions, seccomp.Condition{Argument: 0, Operation: seccomp.NotEqual, Value: f})
-	}
-	if len(families) == 0 { // something that always holds
-		rule.Conditions = []seccomp.Condition{{Argument: 0, Operation: seccomp.GreaterOrEqual, Value: 0}}
+		rule.If = append(rule.If, kernel.IsNot(0, f))
 	}
 	return rule
 }
 
-// program compiles the list.
-func (c Calls) program() ([]bpf.RawInstruction, error) {
-	info, err := arch.GetInfo("")
-	if err != nil {
-		return nil, err
-	}
+// filter is the whole list. What this architecture does not have is left out.
+func (c Calls) filter() kernel.Filter {
 	names, rules := slices.Clone(refused), conditional()
 	if c.Bare {
 		names, rules = append(names, refusedBare...), append(rules, conditionalBare()...)
 	}
-	known := func(name string) bool { _, ok := info.SyscallNames[name]; return ok }
-	names = slices.DeleteFunc(names, func(n string) bool { return !known(n) }) // what this architecture does not have
-	errno := func(e unix.Errno) seccomp.Action { return seccomp.ActionErrno | seccomp.Action(e) }
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
-		{Action: errno(unix.EPERM), Names: names, NamesWithCondtions: rules},
-		{Action: errno(unix.EACCES), NamesWithCondtions: []seccomp.NameWithConditions{socketRule(c.sockets())}},
-		{Action: errno(unix.ENOSYS), Names: []string{"clone3"}}, // its flags are in memory, where no filter can see them; clone is used then
-	}}
-	if known("socketcall") {
-		return nil, fmt.Errorf("seccomp: %s: sockets cannot be told apart here", info.Name)
-	}
-	program, err := policy.Assemble()
-	if err != nil {
-		return nil, err
-	}
-	// The library lets every call of a foreign architecture through, so those of 32-bit programs.
-	guard := []bpf.Instruction{
-		bpf.LoadAbsolute{Off: 4, Size: 4}, // seccomp_data.arch
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)},
-	}
-	return bpf.Assemble(append(guard, program...))
-}
-
-func install(program []bpf.RawInstruction) error {
-	fprog := unix.SockFprog{Len: uint16(len(program)), Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0]))}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&fprog)))
-	return nonzero(errno)
-}
-
-// nonzero is errno as an error, nil if it is none.
-func nonzero(errno unix.Errno) error {
-	if errno == 0 {
-		return nil
-	}
-	return errno
+	names = slices.DeleteFunc(names, func(n string) bool { return !kernel.Known(n) })
+	return kernel.Filter{Default: kernel.Action{Allow: true}, Rules: append([]kernel.Rule{
+		{Names: names, Action: kernel.Action{Errno: unix.EPERM}},
+		// The flags of clone3 are in memory, where no filter can see them. Without it, clone is used.
+		{Names: []string{"clone3"}, Action: kernel.Action{Errno: unix.ENOSYS}},
+		socketRule(c.sockets()),
+	}, rules...)}
 }

@@ -1,4 +1,4 @@
-// Package gitleaks_test compares package scan with gitleaks, whose rule ids it uses. It is a module of its own, so that gitleaks
+// Package gitleaks_test compares package redact with gitleaks, whose rule ids it uses. It is a module of its own, so that gitleaks
 // and its dependencies stay out of the program. It says how much of what gitleaks finds is found; what neither finds it does not say.
 package gitleaks_test
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/zricethezav/gitleaks/v8/detect"
 )
 
@@ -81,7 +81,7 @@ type noise struct {
 	rules                 map[string]int
 }
 
-func listen(d *detect.Detector, r *scan.Redactor, list []string, show func(rule, text string)) noise {
+func listen(d *detect.Detector, r *redact.Redactor, list []string, show func(rule, text string)) noise {
 	n := noise{rules: map[string]int{}}
 	for _, text := range list {
 		for _, p := range pieces(text) {
@@ -105,7 +105,7 @@ func listen(d *detect.Detector, r *scan.Redactor, list []string, show func(rule,
 }
 
 func TestOrdinaryTextIsLeftAlone(t *testing.T) {
-	d, r := detector(t), new(scan.Redactor)
+	d, r := detector(t), new(redact.Redactor)
 	all := corpora(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		n := listen(d, r, all[name], func(rule, text string) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/rs/zerolog"
 	"github.com/zricethezav/gitleaks/v8/detect"
 	"github.com/zricethezav/gitleaks/v8/logging"
@@ -27,10 +27,10 @@ func detector(t *testing.T) *detect.Detector {
 	return d
 }
 
-// ours are the rule ids of package scan, as its source says: all but two are those of gitleaks.
+// ours are the rule ids of package redact, as its source says: all but two are those of gitleaks.
 func ours(t *testing.T, d *detect.Detector) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "../shapes.go", nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "../redact/shapes.go", nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func ours(t *testing.T, d *detect.Detector) []string {
 		switch _, known := d.Config.Rules[id]; {
 		case slices.Contains([]string{"authorization-header", "url-password"}, id), slices.Contains(ids, id):
 		case !known:
-			t.Errorf("shapes.go: %s is not a rule of gitleaks", id)
+			t.Errorf("redact/shapes.go: %s is not a rule of gitleaks", id)
 		default:
 			ids = append(ids, id)
 		}
@@ -84,7 +84,7 @@ func (c tally) plus(o tally) tally {
 }
 
 // measure compares the two over the fixtures of one rule.
-func measure(t *testing.T, d *detect.Detector, r *scan.Redactor, f fixture) (c tally) {
+func measure(t *testing.T, d *detect.Detector, r *redact.Redactor, f fixture) (c tally) {
 	t.Helper()
 	bare := map[string]bool{}
 	for _, text := range f.Positives {
@@ -117,7 +117,7 @@ func measure(t *testing.T, d *detect.Detector, r *scan.Redactor, f fixture) (c t
 var inventions = map[string]string{"jwt": "two thirds of them do not begin with eyJ, which is how base64 of a JSON object begins"}
 
 func TestRecallIsThatOfGitleaks(t *testing.T) {
-	d, r := detector(t), new(scan.Redactor)
+	d, r := detector(t), new(redact.Redactor)
 	ids, counts, total := ours(t, d), map[string]tally{}, tally{}
 	if len(ids) < 50 {
 		t.Fatalf("only %d rule ids are shared", len(ids))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // Check records every place where n differs from schema. A value that has a
@@ -93,7 +95,7 @@ func shown(n *Node) string {
 // scalar says what is wrong with a single value, or "".
 func (c *Schema) scalar(n *Node) string {
 	if c.Const != nil && !equal(n, c.Const) {
-		return fmt.Sprintf("%s: want %v%s", shown(n), c.Const, DidYouMean(n.Text, []string{fmt.Sprint(c.Const)}))
+		return fmt.Sprintf("%s: want %v%s", shown(n), c.Const, spelling.DidYouMean(n.Text, []string{fmt.Sprint(c.Const)}))
 	}
 	if c.Enum != nil && !slices.ContainsFunc(c.Enum, func(v any) bool { return equal(n, v) }) {
 		names := make([]string, len(c.Enum))
@@ -102,7 +104,7 @@ func (c *Schema) scalar(n *Node) string {
 		}
 		hint := ""
 		if n.Kind == String {
-			hint = DidYouMean(n.Text, names)
+			hint = spelling.DidYouMean(n.Text, names)
 		}
 		return fmt.Sprintf("%s: want one of %s%s", shown(n), strings.Join(names, ", "), hint)
 	}
@@ -195,7 +197,7 @@ func (s *Source) mapping(n *Node, c *Schema) []*Fault {
 		case prop != nil:
 			faults = append(faults, s.check(f.Value, prop)...)
 		case c.AdditionalProperties != nil && c.AdditionalProperties.never:
-			faults = append(faults, s.fault(f.Key, "unknown key"+DidYouMean(f.Key.Text, c.keys())))
+			faults = append(faults, s.fault(f.Key, "unknown key"+spelling.DidYouMean(f.Key.Text, c.keys())))
 		default:
 			faults = append(faults, s.check(f.Value, c.AdditionalProperties)...)
 		}

@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		{"name of a key", `{"propertyNames": {"pattern": "^[a-z]$"}}`, "A: 1", []string{`1:1: A: "A" does not match ^[a-z]$`}},
 		{"formats", `{"items": {"format": "uri"}}`, "['https://a/b', '/b', 'http://a b', ':']", []string{`1:17: [1]: "/b": want a URL as https://example.com/mcp`, `1:23: [2]: "http://a b": want a URL as https://example.com/mcp`, `1:37: [3]: ":": want a URL as https://example.com/mcp`}},
 		{"regex", `{"format": "regex"}`, "'('", []string{"1:1: \"(\": error parsing regexp: missing closing ): `(`"}},
-		{"text of an enum", `{"enum": ["on", "off", 1]}`, "'of'", []string{`1:1: "of": want one of on, off, 1 (did you mean "on"?)`}},
+		{"text of an enum", `{"enum": ["on", "off", 1]}`, "'of'", []string{`1:1: "of": want one of on, off, 1 (did you mean "off"?)`}},
 		{"a list of nothing", `{"minItems": 1}`, "[]", []string{"1:1: want at least 1 items"}},
 		{"unknown key", `{"properties": {"ab": {}}, "additionalProperties": false}`, "abc: 1\nab: 1", []string{`1:1: abc: unknown key (did you mean "ab"?)`}},
 		{"no alternative key", `{"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}`, "{}", []string{"1:1: missing key: want one of a, b"}},

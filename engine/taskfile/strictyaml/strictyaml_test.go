@@ -10,7 +10,6 @@ import (
 	"github.com/goccy/go-yaml/token"
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-multierror"
-	"pgregory.net/rapid"
 )
 
 func TestADocumentKeepsOrderTypesAndPlaces(t *testing.T) {
@@ -177,29 +176,6 @@ func TestTextSaysWhereItsBytesAreWrong(t *testing.T) {
 	if n.Text != "a\nbü\xff" {
 		t.Errorf("text = %q", n.Text)
 	}
-}
-
-func TestTheNearestNameIsFound(t *testing.T) {
-	names := []string{"security", "secrets", "goal", "goalFile", "mcpServers"}
-	tests := map[string]string{"securty": "security", "Secrets": "secrets", "gaol": "goal", "gol": "goal", "mcpServer": "mcpServers", "xxxx": "", "goalfiles": "goalFile", "": "", strings.Repeat("a", 1000): ""}
-	for name, want := range tests {
-		if got := Nearest(name, names); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
-		}
-	}
-	if got := DidYouMean("gaol", names); got != ` (did you mean "goal"?)` {
-		t.Errorf("DidYouMean = %q", got)
-	}
-}
-
-func TestDistanceIsSymmetricAndZeroOnlyForEquals(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.StringMatching("[ab]{0,6}").Draw(t, "a"), rapid.StringMatching("[ab]{0,6}").Draw(t, "b")
-		const far = 10
-		if d, e := distance(a, b, far), distance(b, a, far); d != e || (d == 0) != (a == b) {
-			t.Fatalf("distance(%q, %q) = %d, the other way %d", a, b, d, e)
-		}
-	})
 }
 
 func FuzzParse(f *testing.F) {

@@ -136,7 +136,7 @@ func TestTheMapOfArgumentLabelsIsAMap(t *testing.T) {
 	if m.Size() != types.Int(3) || m.Contains(types.String("b")) != types.True || m.Contains(types.String("z")) != types.False {
 		t.Error("it has other keys")
 	}
-	if got := m.Get(types.String("b")).(object).v; !reflect.DeepEqual(got, &argLabel{r.Held, "tool"}) {
+	if got := m.Get(types.String("b")).(object).v; !reflect.DeepEqual(got, &argLabel{r.Held, r, "b"}) {
 		t.Errorf("an argument without a label has %+v, not the floor", got)
 	}
 	for _, v := range []ref.Val{m.Get(types.String("z")), m.Get(types.Int(1)), m.Contains(types.Int(1)), m.ConvertToType(types.StringType)} {

@@ -12,8 +12,8 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 
 	"github.com/codeact-dev/codeact/policy"
-	"github.com/codeact-dev/codeact/policy/rules/source"
 	"github.com/codeact-dev/codeact/policy/rules/urls"
+	"github.com/codeact-dev/codeact/spelling"
 )
 
 // An object is a Go value with its CEL type.
@@ -76,7 +76,7 @@ func (o object) field(index ref.Val) (*types.FieldType, error) {
 	if f, ok := o.typ.fields[string(name)]; ok {
 		return f, nil
 	}
-	return nil, fmt.Errorf("no such field: %v%s", index.Value(), source.Nearest(string(name), o.typ.names))
+	return nil, fmt.Errorf("no such field: %v%s", index.Value(), spelling.DidYouMean(string(name), o.typ.names))
 }
 
 // ConvertToNative serves only the type that is behind o.

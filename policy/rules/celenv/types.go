@@ -23,9 +23,13 @@ type (
 
 // An argLabel is the label of one argument, as a rule sees it.
 type argLabel struct {
-	taint  policy.Taint
-	origin string
+	taint   policy.Taint
+	request *policy.Request
+	name    string // of the argument
 }
+
+// origin is only looked for when a rule asks: it reads the user's text.
+func (a *argLabel) origin() string { return a.request.Origin(a.name) }
 
 // A fieldDef is one field of a CEL object type. get returns plain Go data, or an
 // error where the field has no value for this call.
@@ -129,7 +133,7 @@ var (
 		fieldOf("private", cel.BoolType, func(a *argLabel) any { return a.taint.Private() }),
 		fieldOf("untrusted", cel.BoolType, func(a *argLabel) any { return a.taint.Untrusted() }),
 		fieldOf("unvouched", cel.BoolType, func(a *argLabel) any { return a.taint.Unvouched() }),
-		fieldOf("origin", cel.StringType, func(a *argLabel) any { return a.origin }),
+		fieldOf("origin", cel.StringType, func(a *argLabel) any { return a.origin() }),
 		fieldOf("sources", stringList, func(a *argLabel) any { return Sources(a.taint) }),
 	)
 	taintType = newObjectType("codeact.Taint",
@@ -189,13 +193,13 @@ func (c *callView) shell() (any, error) {
 }
 
 // argLabelOf returns the label of an argument of the call: the proven one, or the
-// floor, with the least trusted origin.
+// floor.
 func argLabelOf(r *policy.Request, name string) (*argLabel, bool) {
 	if a, ok := r.ArgTaint[name]; ok {
-		return &argLabel{a.Taint, a.Origin}, true
+		return &argLabel{a.Taint, r, name}, true
 	}
 	if _, ok := r.Args[name]; ok {
-		return &argLabel{r.Held, "tool"}, true
+		return &argLabel{r.Held, r, name}, true
 	}
 	return nil, false
 }

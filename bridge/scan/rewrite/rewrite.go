@@ -1,4 +1,8 @@
-package scan
+// Package rewrite changes the leaves of plain data and copies only what changed. Plain data is what crosses the bridge: nil, bool, int,
+// int64, *big.Int, float64, string, []byte, []any and map[string]any.
+//
+// A leaf that the caller's functions leave as it is passes: what must not pass is theirs to know.
+package rewrite
 
 import (
 	"maps"
@@ -8,39 +12,45 @@ import (
 	"strings"
 )
 
-// maxDepth bounds plain data, in levels. Deeper data is refused, not skipped: a filter that stops looking can be walked under.
-const maxDepth = 64
+// MaxDepth bounds plain data, in levels. Deeper data is refused, not skipped: a filter that stops looking can be walked under.
+const MaxDepth = 64
 
-// A walker rewrites the leaves of plain data and copies only what changed.
-type walker struct {
-	text   func(string) string
-	number func(any) any         // nil: numbers stay
-	bytes  bool                  // []byte stays as it is
-	refuse func(rule string) any // what stands in place of too-deep and not-plain
+// Leaves say what becomes of each leaf. Text and Refuse must be set.
+type Leaves struct {
+	Text      func(string) string   // of texts, keys of maps, and bytes
+	Number    func(any) any         // nil: numbers stay
+	KeepBytes bool                  // []byte stays as it is
+	Refuse    func(rule string) any // what stands in place of too-deep and not-plain
+}
+
+// In returns v with its leaves rewritten: v itself if none changed, else a copy.
+func (w *Leaves) In(v any) any {
+	out, _ := w.walk(v, 0)
+	return out
 }
 
 // walk returns v, or its copy and true.
-func (w *walker) walk(v any, depth int) (any, bool) {
-	if depth > maxDepth {
-		return w.refuse("too-deep"), true
+func (w *Leaves) walk(v any, depth int) (any, bool) {
+	if depth > MaxDepth {
+		return w.Refuse("too-deep"), true
 	}
 	switch v := v.(type) {
 	case nil, bool:
 		return v, false
 	case int, int64, *big.Int, float64:
-		if w.number == nil {
+		if w.Number == nil {
 			return v, false
 		}
-		out := w.number(v)
+		out := w.Number(v)
 		return out, out != any(v)
 	case string:
-		out := w.text(v)
+		out := w.Text(v)
 		return out, out != v
 	case []byte:
-		if w.bytes {
+		if w.KeepBytes {
 			return v, false
 		}
-		if out := w.text(string(v)); out != string(v) {
+		if out := w.Text(string(v)); out != string(v) {
 			return []byte(out), true
 		}
 		return v, false
@@ -49,10 +59,10 @@ func (w *walker) walk(v any, depth int) (any, bool) {
 	case map[string]any:
 		return w.dict(v, depth)
 	}
-	return w.refuse("not-plain"), true
+	return w.Refuse("not-plain"), true
 }
 
-func (w *walker) list(v []any, depth int) (any, bool) {
+func (w *Leaves) list(v []any, depth int) (any, bool) {
 	var out []any
 	for i, e := range v {
 		if to, changed := w.walk(e, depth+1); changed {
@@ -68,7 +78,7 @@ func (w *walker) list(v []any, depth int) (any, bool) {
 	return out, true
 }
 
-func (w *walker) dict(v map[string]any, depth int) (any, bool) {
+func (w *Leaves) dict(v map[string]any, depth int) (any, bool) {
 	type entry struct {
 		from, to string
 		value    any
@@ -77,7 +87,7 @@ func (w *walker) dict(v map[string]any, depth int) (any, bool) {
 	var renamed []entry
 	for k, e := range v {
 		value, changed := w.walk(e, depth+1)
-		key := w.text(k)
+		key := w.Text(k)
 		if !changed && key == k {
 			continue
 		}

@@ -1,10 +1,13 @@
-package scan
+package redact
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/rewrite"
 )
 
 // Sensitive returns args with every named parameter replaced by a text such as `[sensitive string, 12 bytes, hmac 1a2b3c4d]`.
@@ -88,8 +91,8 @@ func (h *hider) dict(v map[string]any, path []string) (map[string]any, error) {
 }
 
 func (h *hider) value(v any, path []string, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("scan: arguments: %s: deeper than %d levels; pass flatter data", Line(strings.Join(path[:min(len(path), 4)], "."), 80), maxDepth)
+	if depth > rewrite.MaxDepth {
+		return nil, fmt.Errorf("redact: arguments: %s: deeper than %d levels; pass flatter data", scan.Line(strings.Join(path[:min(len(path), 4)], "."), 80), rewrite.MaxDepth)
 	}
 	switch v := v.(type) {
 	case map[string]any:

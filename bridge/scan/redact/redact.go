@@ -1,4 +1,4 @@
-package scan
+package redact
 
 import (
 	"fmt"
@@ -10,13 +10,16 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-multierror"
+
+	"github.com/codeact-dev/codeact/bridge/scan/rewrite"
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // minSecret is the shortest value that is searched for, in bytes: a shorter one stands in ordinary text by chance.
 const minSecret = 6
 
-// A RedactorConfig says what to redact beside the known shapes.
-type RedactorConfig struct {
+// A Config says what to redact beside the known shapes.
+type Config struct {
 	Secrets  map[string]string // by name; values that the run knows, at least 6 bytes each
 	Patterns []string          // regular expressions (RE2); the whole match is redacted
 }
@@ -31,18 +34,18 @@ type Finding struct {
 // A Redactor replaces secrets by `[redacted:RULE]`. The zero Redactor knows the shapes only.
 type Redactor struct {
 	known    []known
-	index    *index // of the beginnings of known; nil without any
+	index    *words.Index // of the beginnings of known; nil without any
 	patterns []*regexp.Regexp
 	numeric  bool // a known secret is a number, so numbers are looked at too
 }
 
-// NewRedactor checks the whole config and returns every fault at once. No error text holds a secret.
-func NewRedactor(c RedactorConfig) (*Redactor, error) {
+// New checks the whole config and returns every fault at once. No error text holds a secret.
+func New(c Config) (*Redactor, error) {
 	r, faults := &Redactor{}, &multierror.Error{}
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
 		value := c.Secrets[name]
 		if len(value) < minSecret {
-			faults = multierror.Append(faults, fmt.Errorf("scan: secret %s: %d bytes, at least %d are needed to find it in a text", name, len(value), minSecret))
+			faults = multierror.Append(faults, fmt.Errorf("redact: secret %s: %d bytes, at least %d are needed to find it in a text", name, len(value), minSecret))
 			continue
 		}
 		_, err := strconv.ParseFloat(value, 64)
@@ -57,17 +60,17 @@ func NewRedactor(c RedactorConfig) (*Redactor, error) {
 			err = fmt.Errorf("matches the empty text; make some part of it required")
 		}
 		if err != nil {
-			faults = multierror.Append(faults, fmt.Errorf("scan: redact pattern %d: %w", i+1, err))
+			faults = multierror.Append(faults, fmt.Errorf("redact: pattern %d: %w", i+1, err))
 			continue
 		}
 		r.patterns = append(r.patterns, re)
 	}
 	if len(r.known) > 0 {
-		keys := make([]term, len(r.known))
+		keys := make([]words.Term, len(r.known))
 		for i, k := range r.known {
-			keys[i] = term{text: k.text[:min(len(k.text), keyLen)], owner: i}
+			keys[i] = words.Term{Text: k.text[:min(len(k.text), keyLen)], Owner: i}
 		}
-		r.index = newIndex(keys)
+		r.index = words.New(keys)
 	}
 	return r, faults.ErrorOrNil()
 }
@@ -92,8 +95,8 @@ func (r *Redactor) String(s string) (string, []Finding) {
 
 func (r *Redactor) spans(s string) []span {
 	spans := r.knownSpans(s)
-	shapeIndex().each(s, func(t *term, lo int) bool {
-		if x, ok := shapes[t.owner].at(s, t.text, lo); ok {
+	shapeIndex().Each(s, func(t *words.Term, lo int) bool {
+		if x, ok := shapes[t.Owner].at(s, t.Text, lo); ok {
 			spans = append(spans, x)
 		}
 		return true
@@ -112,8 +115,8 @@ func (r *Redactor) knownSpans(s string) (spans []span) {
 	if r.index == nil {
 		return nil
 	}
-	r.index.each(s, func(t *term, lo int) bool {
-		k := r.known[t.owner]
+	r.index.Each(s, func(t *words.Term, lo int) bool {
+		k := r.known[t.Owner]
 		if strings.HasPrefix(s[lo:], k.text) {
 			spans = append(spans, span{lo: lo, hi: lo + len(k.text), rule: "known-secret", name: k.name})
 		}
@@ -133,12 +136,12 @@ func (r *Redactor) HasKnown(s string) (name string, ok bool) {
 
 // HighConfidence names a shape of which a literal stands in s that can hardly be anything but a secret.
 func (r *Redactor) HighConfidence(s string) (rule string, ok bool) {
-	shapeIndex().each(s, func(t *term, lo int) bool {
-		sh := &shapes[t.owner]
+	shapeIndex().Each(s, func(t *words.Term, lo int) bool {
+		sh := &shapes[t.Owner]
 		if !sh.high {
 			return true
 		}
-		if _, ok = sh.at(s, t.text, lo); ok {
+		if _, ok = sh.at(s, t.Text, lo); ok {
 			rule = sh.id
 		}
 		return !ok
@@ -150,21 +153,20 @@ func (r *Redactor) HighConfidence(s string) (rule string, ok bool) {
 // 64 levels, or is not plain data, is replaced by `[redacted:too-deep]` or `[redacted:not-plain]`: nothing passes unread.
 func (r *Redactor) Value(v any) (any, []Finding) {
 	n := map[Finding]int{}
-	w := walker{
-		text: func(s string) string {
+	w := rewrite.Leaves{
+		Text: func(s string) string {
 			out, found := r.String(s)
 			for _, f := range found {
 				n[Finding{Rule: f.Rule, Name: f.Name}] += f.N
 			}
 			return out
 		},
-		refuse: func(rule string) any { n[Finding{Rule: rule}]++; return "[redacted:" + rule + "]" },
+		Refuse: func(rule string) any { n[Finding{Rule: rule}]++; return "[redacted:" + rule + "]" },
 	}
 	if r.numeric {
-		w.number = func(v any) any { return r.number(v, n) }
+		w.Number = func(v any) any { return r.number(v, n) }
 	}
-	out, _ := w.walk(v, 0)
-	return out, counted(n)
+	return w.In(v), counted(n)
 }
 
 // number redacts a number whose digits hold a known secret.

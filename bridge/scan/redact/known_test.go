@@ -1,4 +1,4 @@
-package scan_test
+package redact_test
 
 import (
 	"encoding/base64"
@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/codeact-dev/codeact/bridge/scan"
+	"github.com/codeact-dev/codeact/bridge/scan/redact"
 )
 
 // lines breaks text after every n characters.
@@ -112,7 +112,7 @@ func TestFindable(t *testing.T) {
 		"48151623":         "",
 		"tr0ub4":           "",
 	} {
-		err := scan.Findable(value)
+		err := redact.Findable(value)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || value != "" && len(value) > 1 && strings.Contains(err.Error(), value)) {
 			t.Errorf("%q: %v, want %q", value, err, want)
 		}
@@ -123,10 +123,10 @@ func TestFindable(t *testing.T) {
 func TestAFindableSecretMakesARedactor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.String().Draw(t, "value")
-		if scan.Findable(value) != nil {
+		if redact.Findable(value) != nil {
 			return
 		}
-		r, err := scan.NewRedactor(scan.RedactorConfig{Secrets: map[string]string{"S": value}})
+		r, err := redact.New(redact.Config{Secrets: map[string]string{"S": value}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package scan
+package redact
 
 import (
 	"encoding/base64"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // A known is one form in which a secret of the run may appear.
@@ -142,7 +144,7 @@ func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
 		if b[i] == '%' {
-			b[i+1], b[i+2] = lower(b[i+1]), lower(b[i+2])
+			b[i+1], b[i+2] = words.Lower(b[i+1]), words.Lower(b[i+2])
 		}
 	}
 	return string(b)

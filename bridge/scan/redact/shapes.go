@@ -1,4 +1,4 @@
-package scan
+package redact
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/codeact-dev/codeact/bridge/scan/words"
 )
 
 // A shape is what a kind of secret looks like. Ids are those of gitleaks, so that its documentation and allow lists apply; the two
@@ -126,15 +128,15 @@ func (sh *shape) compile() compiled {
 	} else if sh.id == "private-key" {
 		size = window
 	}
-	return compiled{anchored(sh.text), size, strings.Contains(sh.text, "(?i")}
+	return compiled{regexp.MustCompile(`^(?:` + sh.text + `)`), size, strings.Contains(sh.text, "(?i")}
 }
 
-var shapeIndex = sync.OnceValue(func() *index {
-	var list []term
+var shapeIndex = sync.OnceValue(func() *words.Index {
+	var list []words.Term
 	for i, sh := range shapes {
-		list = append(list, termsOf(i, sh.keys)...)
+		list = append(list, words.Of(i, sh.keys)...)
 	}
-	return newIndex(list)
+	return words.New(list)
 })
 
 // at returns the secret of this shape whose key stands at lo.
@@ -146,7 +148,7 @@ func (sh *shape) at(s, key string, lo int) (span, bool) {
 	if sh.back != nil {
 		lo = sh.back(s, lo)
 	}
-	if lo < 0 || !sh.loose && lo > 0 && wordByte(s[lo-1]) {
+	if lo < 0 || !sh.loose && lo > 0 && words.In(s[lo-1]) {
 		return span{}, false
 	}
 	text := s[lo:min(len(s), lo+re.window)]
@@ -181,15 +183,11 @@ func assignment(text string) bool {
 			return true
 		case (c == '.' || c == '?') && i+1 < len(text) && text[i+1] == '=':
 			return true
-		case !wordByte(c) && c < utf8.RuneSelf && !strings.ContainsRune("-\\\"'] \t\n\f\r", rune(c)):
+		case !words.In(c) && c < utf8.RuneSelf && !strings.ContainsRune("-\\\"'] \t\n\f\r", rune(c)):
 			return false
 		}
 	}
 	return false
-}
-
-func wordByte(b byte) bool {
-	return b == '_' || '0' <= b && b <= '9' || 'a' <= lower(b) && lower(b) <= 'z'
 }
 
 func back(n int) func(string, int) int { return func(_ string, at int) int { return at - n } }
@@ -226,12 +224,12 @@ func noPlaceholder(m string) bool {
 }
 
 // placeholders stand in documentation and tests where a secret would stand.
-var placeholders = newIndex(termsOf(0, []string{"example", "changeme", "placeholder", "your_", "your-", "yourapi", "dummy", "redacted", "xxxxxx", "123456789012345", "****", "...", "process.env", "os.environ", "getenv", "secrets."}))
+var placeholders = words.New(words.Of(0, []string{"example", "changeme", "placeholder", "your_", "your-", "yourapi", "dummy", "redacted", "xxxxxx", "123456789012345", "****", "...", "process.env", "os.environ", "getenv", "secrets."}))
 
 // credential tells a secret from a name or a word: mixed characters, with a digit, of at least so many bits of entropy a character.
 func credential(bits float64) func(string) bool {
 	return func(m string) bool {
-		return countDigits(m) > 0 && strings.IndexFunc(m, isLetter) >= 0 && entropy(m) >= bits && !placeholders.any(m)
+		return countDigits(m) > 0 && strings.IndexFunc(m, words.Letter) >= 0 && entropy(m) >= bits && !placeholders.Any(m)
 	}
 }
 
@@ -251,8 +249,6 @@ func isPath(m string) bool {
 	}
 	return len(parts) > 2
 }
-
-func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
 
 // entropy is Shannon's, in bits a byte.
 func entropy(s string) (bits float64) {
