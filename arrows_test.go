@@ -35,12 +35,14 @@ var arrows = map[string][]string{
 
 	"interp":                     {"interp/wire", "interp/worker"},
 	"interp/wire":                {},
+	"interp/kernel":              {},
+	"interp/kernel/kerneltest":   {"interp/kernel"},
 	"interp/worker":              {"spelling", "interp/kernel", "interp/wire"},
-	"interp/flow":                {},
+	"interp/flow":                {"spelling"},
 	"interp/interptest":          {},
 	"interp/internal/workermain": {"interp"},
 
-	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress", "bridge/sandbox", "bridge/shellrisk"},
+	"bridge":            {"policy", "policy/rules", "leases", "interp", "interp/flow", "bridge/plain", "bridge/scan", "bridge/scan/redact", "bridge/htmltext", "bridge/hooks", "bridge/workspace", "bridge/egress", "bridge/sandbox", "bridge/shellrisk"},
 	"bridge/plain":      {},
 	"bridge/scan":       {"bridge/scan/rewrite", "bridge/scan/words"},
 	"bridge/htmltext":   {},
@@ -54,7 +56,7 @@ var arrows = map[string][]string{
 
 	"bridge/sandbox":          {"bridge/sandbox/boxproxy", "bridge/sandbox/restrict"},
 	"bridge/sandbox/boxproxy": {},
-	"bridge/sandbox/restrict": {},
+	"bridge/sandbox/restrict": {"interp/kernel"},
 
 	"bridge/egress/egresstest":       {},
 	"bridge/scan/scantest":           {},
@@ -66,19 +68,19 @@ var arrows = map[string][]string{
 
 	"engine":        {"policy", "policy/rules", "leases", "interp", "bridge", "bridge/plain", "bridge/scan", "bridge/workspace", "engine/models", "engine/store"},
 	"engine/models": {},
-	"engine/store":  {},
+	"engine/store":  {"spelling"},
 	"engine/outbox": {"bridge", "bridge/plain", "engine/store"},
 	"engine/taskfile": {
-		"policy", "engine/taskfile/strictyaml",
+		"spelling", "policy", "engine/taskfile/strictyaml",
 	},
-	"engine/taskfile/strictyaml": {},
+	"engine/taskfile/strictyaml": {"spelling"},
 	"engine/assembly": {
-		"policy", "leases", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/mcp", "bridge/sandbox", "bridge/scan", "bridge/tools",
+		"spelling", "bridge/scan/redact", "policy", "leases", "policy/rules", "interp", "bridge", "bridge/egress", "bridge/hooks", "bridge/mcp", "bridge/sandbox", "bridge/scan", "bridge/tools",
 		"bridge/workspace", "policy/defaults", "engine", "engine/models", "engine/outbox", "engine/store", "engine/taskfile", "engine/taskfile/strictyaml",
 	},
 
 	"cmd/codeact": {
-		"policy", "policy/policytest", "policy/rules", "policy/rules/format", "policy/rules/source", "interp", "bridge", "bridge/mcp", "bridge/plain",
+		"bridge/scan/redact", "policy", "policy/policytest", "policy/rules", "policy/rules/format", "policy/rules/source", "interp", "bridge", "bridge/mcp", "bridge/plain",
 		"bridge/sandbox", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/outbox", "engine/store", "engine/taskfile",
 	},
 }
@@ -105,7 +107,8 @@ var exits = map[string]map[string]string{
 		"net": "the type of the checked dialler, and the canary's listener", "net/http": "the canary asks the proxy",
 	},
 	"bridge/sandbox/boxproxy":        {"net": "serves the box's one socket", "net/http": "reads requests of the box", "os": "removes that socket"},
-	"bridge/sandbox/restrict":        {"golang.org/x/sys/unix": "landlock and seccomp", "unsafe": "their calls, which Go has no function for"},
+	"bridge/sandbox/restrict":        {"golang.org/x/sys/unix": "names of calls and errors"},
+	"interp/kernel":                  {"golang.org/x/sys/unix": "landlock and seccomp", "unsafe": "their calls, which Go has no function for", "syscall": "calls before the runtime knows of them"},
 	"bridge/egress/egresstest":       {"net/netip": "addresses of a table; it dials nothing"},
 	"bridge/workspace/workspacetest": {"os": "puts hostile files into a test's directory", "net": "one of them a socket", "golang.org/x/sys/unix": "others pipes and devices"},
 	"bridge/hooks":                   {"os": "looks whether a hook can run", "os/exec": "runs hooks", "syscall": "ends their process groups"},

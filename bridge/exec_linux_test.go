@@ -112,7 +112,7 @@ func TestWhatACommandLeavesIsRecorded(t *testing.T) {
 	}
 }
 
-func TestACommandIsJudgedByWhatItWrites(t *testing.T) {
+func TestB16ACommandIsJudgedByWhatItWrites(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"src/a.go": "package a"})
 	r := boxed(t, dir)
@@ -138,7 +138,7 @@ func TestACommandIsJudgedByWhatItWrites(t *testing.T) {
 	}
 }
 
-func TestAYesIsBoundToTheScriptsOfTheCommand(t *testing.T) { // FAULTS B55
+func TestB55AYesIsBoundToTheScriptsOfTheCommand(t *testing.T) { // FAULTS B55
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"deploy.sh": "echo one"})
 	r := boxed(t, dir)

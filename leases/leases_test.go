@@ -148,7 +148,7 @@ func TestSpendIsAtomic(t *testing.T) {
 }
 
 // FAULTS D5, D6: a child shares its parent's counters; it is never a snapshot.
-func TestChildSharesItsParentsCounters(t *testing.T) {
+func TestD5D6ChildSharesItsParentsCounters(t *testing.T) {
 	l := New("p", "mail_*", policy.AskOnce, noon)
 	l.Uses, l.When, l.Bind = 3, "a", map[string]string{"to": `"x"`}
 	parent := book(t, New("other", "fs_*", policy.AskOnce, noon), l)

@@ -48,7 +48,7 @@ func TestCapabilitiesHaveWhatTheyDeclare(t *testing.T) {
 }
 
 // FAULTS D7: an empty grant became the wildcard after it was stored.
-func TestCapabilitiesKeepEmptyAndUndeclaredApart(t *testing.T) {
+func TestD7CapabilitiesKeepEmptyAndUndeclaredApart(t *testing.T) {
 	for in, want := range map[Capabilities]string{{}: "null", Declare(): "[]", Declare(ExternalSend): `["external_send"]`} {
 		b, err := json.Marshal(in)
 		if err != nil || string(b) != want {

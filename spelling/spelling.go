@@ -20,8 +20,7 @@ const (
 
 // Nearest returns the candidate that word is most likely a slip of, or "". Case does not count. One edit is allowed, two from five
 // characters on, three from nine on, and some character must be left of it; an edit inserts, removes or replaces one, or swaps two
-// neighbours. Of several that are as near it is the first by alphabet, as case does not count there
-// either.
+// neighbours. Of several that are as near it is the first by alphabet, in which case does not count either.
 func Nearest(word string, candidates []string) string {
 	w, ok := letters(word)
 	if !ok {

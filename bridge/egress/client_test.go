@@ -140,7 +140,7 @@ func TestRedirectsAreToldNotFollowed(t *testing.T) {
 	}
 }
 
-func TestBodiesAreCapped(t *testing.T) {
+func TestB33BodiesAreCapped(t *testing.T) {
 	chunk := bytes.Repeat([]byte("x"), 64<<10)
 	var sent atomic.Int64
 	fiveGB := func(w http.ResponseWriter, r *http.Request) {

@@ -21,7 +21,7 @@ func specific(fields string) string {
 }
 
 // The table of the hook contract, row by row.
-func TestPreToolUse(t *testing.T) {
+func TestB21PreToolUse(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
 		want       string // decision

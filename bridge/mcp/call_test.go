@@ -192,7 +192,7 @@ func TestTheEnvironmentIsCleared(t *testing.T) {
 }
 
 // B40: a secret of the environment that a server writes everywhere.
-func TestASecretOnStandardErrorIsRedacted(t *testing.T) {
+func TestB40ASecretOnStandardErrorIsRedacted(t *testing.T) {
 	const secret = "s3cr3t-of-the-mail-account"
 	redact := func(s string) string { return strings.ReplaceAll(s, secret, "[redacted]") }
 	s := server(t, "h", "plain", named("flood", "leak"))

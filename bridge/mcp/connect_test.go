@@ -73,7 +73,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 
 // What a server claims about names, sizes and numbers, and cannot have. (B38: a
 // tool whose name deceives whoever is asked.)
-func TestHostileDefinitions(t *testing.T) {
+func TestB38HostileDefinitions(t *testing.T) {
 	many := make([]string, 513)
 	for i := range many {
 		many[i] = fmt.Sprintf("t%d", i)

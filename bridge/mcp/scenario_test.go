@@ -231,7 +231,7 @@ func TestScenarioACallThatMayHaveHappened(t *testing.T) {
 
 // M3: a server that calls its tool harmless gets neither past the approver nor out
 // of the trifecta.
-func TestScenarioASelfDeclaredHarmlessTool(t *testing.T) {
+func TestM3ScenarioASelfDeclaredHarmlessTool(t *testing.T) {
 	claims := `"annotations":{"readOnlyHint":true,"destructiveHint":false,"openWorldHint":false,"idempotentHint":true},"_meta":{"ifc":{"integrity":"trusted","confidentiality":"public"}}`
 	s := newLab(t, server(t, "h", "plain", list(tool("echo", claims)))).connect(t)
 	r := newRun(t, s.Tools(), func(c *bridge.Config) { c.Tools[0].Tier = s.Tools()[0].Tier })

@@ -29,6 +29,29 @@ func lingering(dir string) sandbox.Command {
 	return sandbox.Command{Timeout: time.Hour, Argv: []string{"sh", "-c", "exec 9> " + dir + "/drafts/fifo; setsid sleep 1000.1 & exec sleep 1000.2"}}
 }
 
+// bound is how long something may take that must happen, before the test fails instead of waiting for ever.
+const bound = time.Minute
+
+// opened opens a pipe for reading once a command has it open. Reading it is bounded, too.
+func opened(t *testing.T, path string) *os.File {
+	t.Helper()
+	late := time.AfterFunc(bound, func() {
+		if f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0); err == nil {
+			f.Close() // whoever waits for a command now reads the end
+			t.Error("no command opened it")
+		}
+	})
+	defer late.Stop()
+	f, err := os.Open(path)
+	if err == nil {
+		err = f.SetReadDeadline(time.Now().Add(bound))
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	return f
+}
+
 // fifo makes drafts/fifo. Reading it waits until someone writes, and ends when nobody can write any more.
 func (w *world) fifo(t *testing.T) string {
 	t.Helper()
@@ -95,15 +118,12 @@ func TestACancelledCommandIsGone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var reader sync.WaitGroup
 		reader.Go(func() {
-			f, err := os.Open(fifo) // waits for the command
+			f := opened(t, fifo)
 			cancel()
-			if err == nil {
-				_, err = io.ReadAll(f) // waits for its end
-				f.Close()
-			}
-			if err != nil {
+			if _, err := io.ReadAll(f); err != nil { // waits for its end
 				t.Error(err)
 			}
+			f.Close()
 		})
 		if _, err := box.Run(ctx, lingering(w.dir)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v", kind, err)
@@ -153,10 +173,7 @@ func TestTheDeathOfTheHostIsTheDeathOfTheCommand(t *testing.T) {
 		if err := host.Start(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := os.Open(fifo) // waits for the command
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := opened(t, fifo)
 		if err := host.Process.Kill(); err != nil {
 			t.Error(err)
 		}

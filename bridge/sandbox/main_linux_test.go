@@ -119,7 +119,7 @@ func (w *world) sh(t testing.TB, box *sandbox.Box, script string) sandbox.Result
 
 func run(t testing.TB, box *sandbox.Box, argv ...string) sandbox.Result {
 	t.Helper()
-	r, err := box.Run(t.Context(), sandbox.Command{Argv: argv})
+	r, err := box.Run(t.Context(), sandbox.Command{Argv: argv, Timeout: bound})
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", argv, err, r.Stderr.Text)
 	}

@@ -24,7 +24,7 @@ func (w *world) masked(t *testing.T) func() ([]string, error) {
 	}
 }
 
-func TestAMaskedFileCannotBeRead(t *testing.T) {
+func TestB11AMaskedFileCannotBeRead(t *testing.T) {
 	w := newWorld(t)
 	box := w.open(t, sandbox.Config{Kind: sandbox.Bwrap, Masked: w.masked(t)})
 	for _, script := range []string{

@@ -82,7 +82,7 @@ var fakes = []struct{ name, script, want string }{
 	{"keeps capabilities", `exec REAL --args 5 --cap-add ALL -- "$@"`, ""}, // dropped by our own process
 }
 
-func TestAFakeBwrapIsFoundOut(t *testing.T) {
+func TestB31AFakeBwrapIsFoundOut(t *testing.T) {
 	real, err := exec.LookPath("bwrap")
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func assail(t *testing.T, r *rig, w workspacetest.World, e entry, a workspacetes
 
 // FAULTS B04: a rule that held for one spelling of a path only. A variable is no
 // spelling here: nothing expands it, so it is a file that does not exist.
-func TestAPathHasOneVerdictInEverySpelling(t *testing.T) {
+func TestB04APathHasOneVerdictInEverySpelling(t *testing.T) {
 	secret := workspacetest.Attack{Files: map[string]string{"secrets/a": workspacetest.Secret, "src/": ""}}
 	for _, e := range ways(t) {
 		w := workspacetest.New(t, secret, false)
@@ -161,7 +161,7 @@ func TestAPathHasOneVerdictInEverySpelling(t *testing.T) {
 
 // FAULTS B25: the link could not be resolved, the path was taken as it stood, and
 // the write followed the link out.
-func TestAWriteDoesNotFollowADanglingLink(t *testing.T) {
+func TestB25AWriteDoesNotFollowADanglingLink(t *testing.T) {
 	for _, e := range ways(t) {
 		w := workspacetest.New(t, workspacetest.Attack{Files: map[string]string{"l": "-> %OUT/new", "m": "-> drafts/new"}}, false)
 		r := attacked(t, w)
@@ -208,7 +208,7 @@ var swaps = map[string]struct {
 }
 
 // FAULTS M7: a path was checked, then used, and led elsewhere by then.
-func TestASwapBetweenJudgementAndUseIsRefused(t *testing.T) {
+func TestM7ASwapBetweenJudgementAndUseIsRefused(t *testing.T) {
 	for name, s := range swaps {
 		for _, e := range ways(t) {
 			t.Run(fmt.Sprintf("%s/%s-%s", name, e.tool, e.param), func(t *testing.T) {

@@ -226,8 +226,8 @@ func walkDisk(t *testing.T, dir string) iter.Seq2[string, fs.DirEntry] {
 	}
 }
 
-// TestOneFileOneVerdict is B04: a rule that held for one spelling only.
-func TestOneFileOneVerdict(t *testing.T) {
+// TestB04OneFileOneVerdict is B04: a rule that held for one spelling only.
+func TestB04OneFileOneVerdict(t *testing.T) {
 	w := newWorld(t, openBeneath, Config{Writable: []string{"drafts/**"}}, map[string]string{
 		"drafts/a": "x", "src/": "", "l": "-> drafts", "abs": "-> %", "src/up": "-> ../drafts/./a",
 	})

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSwapsDuringOperations exchanges a directory with a link to the outside, as fast as it can, while operations run (M7:
+// TestM7SwapsDuringOperations exchanges a directory with a link to the outside, as fast as it can, while operations run (M7:
 // check-then-use on path strings).
-func TestSwapsDuringOperations(t *testing.T) {
+func TestM7SwapsDuringOperations(t *testing.T) {
 	for _, link := range []string{"../out", "private"} { // os.Root alone stops at the first, not at the second
 		t.Run(link, func(t *testing.T) {
 			eachOpener(t, func(t *testing.T, o opener) { swapDuringOperations(t, o, link) })

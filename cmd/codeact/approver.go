@@ -255,13 +255,13 @@ func dialog(q bridge.Question) string {
 		say("risk: %s  %s", scan.Line(risk, 100), scan.Line(sh.Reason, 400))
 	}
 	for _, f := range q.Files {
-		say("runs: %s  sha256:%s", scan.Line(f.Path, 4096), f.SHA256)
+		say("runs: %s  sha256:%s", scan.Line(f.Path, 4096), scan.Line(f.SHA256, 64))
 	}
 	can := strings.Join(q.Capabilities, ", ")
 	if can == "" {
 		can = "nothing beyond its answer"
 	}
-	say("it can: %s", can)
+	say("it can: %s", scan.Line(can, 400))
 	say("this conversation holds: %s", held(q.Held))
 	if q.Lease != "" {
 		say("lease would allow: %s", scan.Line(q.Lease, 4096))

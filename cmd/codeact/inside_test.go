@@ -112,7 +112,7 @@ func TestPrompter(t *testing.T) {
 		if err != nil || a.Yes != c.want.Yes || a.Scope != c.want.Scope || a.By == "" {
 			t.Errorf("%q: %+v, %v; want %+v", c.typed, a, err, c.want)
 		}
-		for _, want := range []string{"post of server mail asks to run", "it may have happened already", "why:  it needs a yes  (lease/tier-1)",
+		for _, want := range []string{"post of server mail (not pinned) asks to run", "it may have happened already", "why:  it needs a yes  (lease/tier-1)",
 			`to (destination) = "bob"`, "seen in look (call 1): »bob«", "key (not shown; may come from untrusted content) = text of 3", "path: path → /w/x",
 			"host: url → example.com:443", "it can: nothing beyond its answer", "private (from r/1/0)", "lease would allow: post, 3 times"} {
 			if !strings.Contains(b.String(), want) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf16"
 
 	"github.com/codeact-dev/codeact/bridge/scan"
@@ -39,9 +40,14 @@ func asciiSafe(text string) string {
 		return text
 	}
 	var b strings.Builder
+	run := "" // the last letter that was written as it is, with its marks: too many of them are not to be seen either
 	for _, r := range text {
 		c := string(r)
+		if unicode.Is(unicode.M, r) {
+			c = run + c
+		}
 		if scan.Visible(c) == c {
+			run = c
 			b.WriteRune(r)
 			continue
 		}

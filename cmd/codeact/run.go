@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"strings"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/engine/store"
@@ -136,7 +139,7 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 	}
 	opt.OnText = p.text
 	if f.verbose {
-		opt.Log = zerolog.New(zerolog.ConsoleWriter{Out: s.stderr, NoColor: !p.color}).With().Timestamp().Logger()
+		opt.Log = console(s.stderr, p.color)
 	}
 	opt.Observe = func(e engine.Event, l store.Line) {
 		if f.jsonl {
@@ -145,8 +148,7 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 		p.event(e)
 	}
 	if s.inTTY && s.errTTY && !f.noInput && path != "-" {
-		by := &prompter{sys: s, progress: p}
-		opt.Approver, opt.Vouch = by, by.Vouch
+		opt.Approver = &prompter{sys: s, progress: p}
 	}
 	r, err := opened(path, opt)
 	if err != nil || f.output == "" {
@@ -158,6 +160,30 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 		return nil, nil, usage(fmt.Errorf("--output: %w", err))
 	}
 	return r, file, nil
+}
+
+// console is a log for people, in which nothing that a server wrote steers the
+// terminal: zerolog quotes some of a value, and nothing of a message or a key.
+func console(w io.Writer, color bool) zerolog.Logger {
+	escape := func(e map[string]any) error {
+		for k, v := range maps.Clone(e) {
+			switch text := v.(type) {
+			case string:
+				v = scan.Line(text, 1000)
+			case json.Number, bool, nil:
+			default:
+				raw, err := json.Marshal(v)
+				if err != nil {
+					return err
+				}
+				v = scan.Line(string(raw), 1000)
+			}
+			delete(e, k)
+			e[scan.Line(k, 60)] = v
+		}
+		return nil
+	}
+	return zerolog.New(zerolog.ConsoleWriter{Out: w, NoColor: !color, FormatPrepare: escape}).With().Timestamp().Logger()
 }
 
 // options is what the flags and the surroundings add to a task.

@@ -153,7 +153,7 @@ func TestHooksAtEveryTurn(t *testing.T) {
 
 // A run that a hook refuses does nothing, and says who refused it; and a hook that
 // fails refuses (FAULTS D12).
-func TestAHookRefusesTheRun(t *testing.T) {
+func TestD12AHookRefusesTheRun(t *testing.T) {
 	for _, event := range []string{"RunStart", "UserPromptSubmit"} {
 		for script, reason := range map[string]string{
 			refuses: "./hook.sh: not today",
@@ -361,7 +361,7 @@ func TestHooksThatCouldNeverFire(t *testing.T) {
 
 // FAULTS D13: what is sensitive is redacted for hooks at any depth. One that the
 // operator lets see it does.
-func TestHooksSeeNothingSensitive(t *testing.T) {
+func TestD13HooksSeeNothingSensitive(t *testing.T) {
 	nested := strings.Replace(tools, "name: order, tier: 1, capabilities: [], effect: append, params: {type: object, properties: {n: {type: integer}}}",
 		"name: order, tier: 1, capabilities: [], params: {type: object, properties: {login: {}}}", 1)
 	task := head + ws + mocks + code(`order(login={"deep": [{"Password": "s3cr3t-thing"}]})`) + "redact: {params: [password]}\n" +

@@ -164,7 +164,7 @@ func leakyCode() string {
 // FAULTS B40, B41 and D14: a secret's value stands in nothing that a run leaves behind or
 // tells anyone, also when the model's server fails in the middle and repeats what it
 // was sent.
-func TestASecretIsInNoArtefact(t *testing.T) {
+func TestB40B41D14ASecretIsInNoArtefact(t *testing.T) {
 	base, requests := breaking(t, leakyCode())
 	p := scripted(t, leakyTask(base), listens, map[string]string{"tools.yaml": leakyTools(t), "secret.txt": leaked["a file"] + "\n",
 		"get.sh": "#!/bin/sh\necho '" + leaked["a command"] + "'\n", "no.sh": "#!/bin/sh\ncat >/dev/null\necho 'not with " + leaked["a variable"] + "' >&2\nexit 2\n"})

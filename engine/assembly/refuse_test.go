@@ -167,7 +167,7 @@ func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 
 // FAULTS M4: a cloned project disabled the policy. A task loosens nothing without
 // the permit of the home, and what it loosens is recorded.
-func TestATaskLoosensOnlyWhatTheHomePermits(t *testing.T) {
+func TestM4ATaskLoosensOnlyWhatTheHomePermits(t *testing.T) {
 	for setting, permit := range map[string]string{
 		"security: {trifecta: ask}\n":          "trifecta.ask",
 		"security: {trifecta: allow}\n":        "trifecta.allow",

@@ -83,7 +83,7 @@ func startChild(t *testing.T, job string, s *Store) child {
 }
 
 // Two writers made glued records. (B51)
-func TestASecondProcessIsRefusedWithTheOwnersPID(t *testing.T) {
+func TestB51ASecondProcessIsRefusedWithTheOwnersPID(t *testing.T) {
 	s := newStore(t)
 	owner := startChild(t, "write", s)
 	_, err1 := s.Create("r1")

@@ -18,7 +18,7 @@ import (
 )
 
 // A crash may end the file at any byte. (B50)
-func TestResumeCutsExactlyTheTornLineAtEveryByte(t *testing.T) {
+func TestB50ResumeCutsExactlyTheTornLineAtEveryByte(t *testing.T) {
 	s := newStore(t)
 	whole := must[[]byte](t)(os.ReadFile(writeRun(t, s, "full", 4)))
 	lines := readLines(t, s.file("full", traceExt))

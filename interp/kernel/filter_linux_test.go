@@ -90,6 +90,20 @@ func TestTheZeroFilterEndsTheProcess(t *testing.T) {
 	}
 }
 
+func TestAnActionIsTheKernels(t *testing.T) {
+	for _, test := range []struct {
+		action Action
+		want   uint32
+	}{
+		{Action{}, unix.SECCOMP_RET_KILL_PROCESS}, {Action{Allow: true}, unix.SECCOMP_RET_ALLOW},
+		{Action{Errno: unix.EPERM}, unix.SECCOMP_RET_ERRNO | 1}, {Action{Allow: true, Errno: unix.EPERM}, unix.SECCOMP_RET_ERRNO | 1},
+	} {
+		if got := kerneltest.Judge(t, Filter{Default: test.action}, kerneltest.Call{Number: unix.SYS_READ}); got != test.want {
+			t.Errorf("%+v: got %#x", test.action, got)
+		}
+	}
+}
+
 func TestOfAnotherArchitectureNothingIsAllowed(t *testing.T) {
 	info := native(t)
 	allowAll := Filter{Default: Action{Allow: true}}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -60,10 +61,27 @@ var restrictions = map[string]func() string{
 		read := func() error { return try("/dev/null", os.O_RDONLY) }
 		return fmt.Sprint(err, " ", read(), " ", other(read))
 	},
+	"network":        func() string { return dial(Ruleset{}) },
+	"network, given": func() string { return dial(Ruleset{Network: true}) },
 	"signals": func() string {
 		err := RestrictSignals()
 		return fmt.Sprint(err, " ", unix.Kill(os.Getppid(), 0), " ", try("/dev/null", os.O_WRONLY))
 	},
+}
+
+// dial restricts this thread, and then connects to itself by TCP.
+func dial(r Ruleset) string {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err.Error()
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err.Error()
+	}
+	err = r.RestrictThread()
+	port := listener.Addr().(*net.TCPAddr).Port
+	return fmt.Sprint(err, " ", unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
 }
 
 // try opens a file.
@@ -97,6 +115,8 @@ func TestWhatIsRestricted(t *testing.T) {
 		"process with a filter on one thread": "<nil> seccomp: thread N has a filter of its own <nil>",
 		"files":                               "<nil> <nil> <nil> " + access + " " + access,
 		"files of every thread":               "<nil> " + access + " " + access,
+		"network":                             "<nil> " + access,
+		"network, given":                      "<nil> <nil>",
 		"signals":                             "<nil> " + kill + " <nil>",
 	} {
 		cmd := exec.Command("/proc/self/exe")

@@ -11,9 +11,9 @@ import (
 // String prints one line a rule, and below it the values that it went by.
 func (x Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "call %s %s", x.Call, x.Tool)
+	fmt.Fprintf(&b, "call %s %s", printable(x.Call), clip(printable(x.Tool), 100)) // a script may have made up names, too
 	for _, a := range x.Args {
-		fmt.Fprintf(&b, " %s=%s", a.Name, clip(a.Value, 60))
+		fmt.Fprintf(&b, " %s=%s", clip(printable(a.Name), 60), clip(a.Value, 60))
 	}
 	fmt.Fprintf(&b, "      taint: %s\n", x.Taint)
 	width := 0

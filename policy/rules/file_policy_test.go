@@ -142,7 +142,7 @@ func TestAWholePolicyMustBeThere(t *testing.T) {
 }
 
 // B66: one bad rule among good ones fails the load; there is no partial policy.
-func TestOneBadRuleFailsTheWholeLoadWithAllFaults(t *testing.T) {
+func TestB66OneBadRuleFailsTheWholeLoadWithAllFaults(t *testing.T) {
 	p, err := Compile(nil, policyOf("good", "true", "deny"), policyOf("bad", "tool.nmae == ''", "deny"), policyOf("worse", "cal.name == ''", "deny"))
 	got := faults(t, err)
 	if p != nil || len(got) != 2 || got[0].File != "bad.yaml" || got[1].File != "worse.yaml" {

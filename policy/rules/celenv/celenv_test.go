@@ -16,7 +16,7 @@ import (
 	"github.com/codeact-dev/codeact/policy/rules/urls"
 )
 
-func TestAGlobJudgesCanonicalPathsOnly(t *testing.T) {
+func TestB04AGlobJudgesCanonicalPathsOnly(t *testing.T) {
 	for _, c := range []struct {
 		s, p string
 		want bool
