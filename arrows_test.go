@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 	},
 
 	"cmd/codeact": {
-		"bridge/scan/redact", "policy", "policy/policytest", "policy/rules", "policy/rules/format", "policy/rules/source", "interp", "bridge", "bridge/mcp", "bridge/plain",
+		"bridge/scan/redact", "bridge/shellrisk", "policy", "policy/policytest", "policy/rules", "policy/rules/format", "policy/rules/source", "interp", "bridge", "bridge/mcp", "bridge/plain",
 		"bridge/sandbox", "bridge/scan", "bridge/tools", "engine", "engine/assembly", "engine/outbox", "engine/store", "engine/taskfile",
 	},
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,10 +9,6 @@ import (
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/policy"
 )
-
-// maxOperand bounds the scripts that a yes is bound to, in bytes: of a longer one it
-// is bound to the name alone.
-const maxOperand = 8 << 20
 
 // command classifies the commands of a call, for policies and for the person who is
 // asked. What is known to be written is judged as a path: a redirect is a write.
@@ -30,7 +25,10 @@ func (p *passage) command() policy.Decision {
 		if p.covers(param) {
 			fact.Reason, fact.Writes = "", nil
 		}
-		p.req.Shell, p.scripts = fact, append(p.scripts, r.Reads...)
+		if p.req.Shell == nil || worse(fact, p.req.Shell) {
+			p.req.Shell = fact
+		}
+		p.scripts = append(p.scripts, r.Reads...)
 		moved := slices.ContainsFunc(r.Commands, func(c string) bool { return c == "cd" || c == "pushd" })
 		for _, path := range r.Writes {
 			if !moved || strings.HasPrefix(path, "/") { // else nobody knows from where it counts
@@ -47,6 +45,12 @@ func classify(v any) shellrisk.Risk {
 		return shellrisk.Classify(line)
 	}
 	return shellrisk.ClassifyArgv(texts(v))
+}
+
+// worse reports whether a is the command that rules should see of two.
+func worse(a, b *policy.ShellFact) bool {
+	order := []string{shellrisk.Blocked, shellrisk.Unparsed, shellrisk.High, shellrisk.Medium, shellrisk.Low}
+	return slices.Index(order, a.Risk) < slices.Index(order, b.Risk)
 }
 
 // written judges a file that a command writes. A pattern is only known when it runs,
@@ -81,12 +85,8 @@ func (p *passage) operands() []Operand {
 		o := Operand{Path: p.quote(path)}
 		if t, err := p.resolve(path); err == nil {
 			o.Path = p.quote(t.Rel)
-			if f, _, err := p.d.run.Space.OpenFile(t); err == nil {
-				data, err := io.ReadAll(io.LimitReader(f, maxOperand+1))
-				if f.Close(); err == nil && len(data) <= maxOperand {
-					o.SHA256 = digest(data)
-				}
-			}
+			root := p.root()
+			_, o.SHA256, _ = root.sum(t) // one that cannot be read is bound to its name alone
 		}
 		list = append(list, o)
 	}

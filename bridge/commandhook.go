@@ -43,7 +43,8 @@ func (h commandHooks) After(ctx context.Context, c HookCall, o HookOutput) HookR
 	return r
 }
 
-// input says what the hooks are told of a call, in the names of SURFACES §4.
+// input says what the hooks are told of a call: Claude Code's names where it has one, ours under
+// codeact.
 func (h commandHooks) input(c HookCall) (hooks.Input, error) {
 	type decided struct {
 		Rule     string         `json:"rule"`

@@ -241,11 +241,11 @@ func (p *passage) perform(ctx context.Context) error {
 	}
 	p.permit = Permit{id: p.id, args: p.args, now: p.req.Now, secrets: p.b.cfg.Secrets, key: p.idempotencyKey, root: p.root(), http: HTTP{client: p.b.cfg.HTTP}, box: p.b.cfg.Box}
 	start := time.Now()
-	failed := p.act(ctx)
+	failed := p.watched(ctx)
 	p.outcome = Outcome{Call: p.id, Tool: p.tool.Name, Value: p.out.Value, Failed: failed, Wrote: p.permit.wrote,
 		External: !p.out.Local || p.permit.network, Millis: time.Since(start).Milliseconds()}
 	if p.failure != nil {
-		p.outcome.Value, p.outcome.Refused, p.outcome.Unknown = nil, refusedBy(p.failure), errors.Is(p.failure, ErrOutcomeUnknown)
+		p.outcome.Value, p.outcome.Refused, p.outcome.Unknown = nil, refusedBy(p.failure), errors.Is(p.failure, ErrOutcomeUnknown) || ctx.Err() != nil && !p.tool.Idempotent
 	}
 	return nil
 }
@@ -260,6 +260,26 @@ func refusedBy(err error) string {
 		return "workspace"
 	}
 	return ""
+}
+
+// watched runs the tool. What an unconfined one changes in the workspace meanwhile is
+// recorded as written by it: nobody else tells.
+func (p *passage) watched(ctx context.Context) (failed string) {
+	if !p.tool.Unconfined || p.d.run.Space == nil {
+		return p.act(ctx)
+	}
+	p.permit.unconfined = true
+	root := p.permit.Root()
+	before, err := root.survey(false)
+	if err != nil {
+		p.failure = fmt.Errorf("the workspace could not be looked at, so nothing was run: %w", err)
+		return p.failure.Error()
+	}
+	failed = p.act(ctx)
+	if err := root.changed(before); err != nil && p.failure == nil {
+		p.failure, failed = err, err.Error()
+	}
+	return failed
 }
 
 // act runs the tool: its second line is the one that touches the world. A tool

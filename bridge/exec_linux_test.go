@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -189,4 +190,63 @@ func TestTheShellTakesOneForm(t *testing.T) {
 func sha(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
+}
+
+func TestACommandWithANetworkBringsInThirdPartyContent(t *testing.T) {
+	dir := t.TempDir()
+	r := boxed(t, dir)
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Kind: sandbox.Bwrap, Network: sandbox.HostNet, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	r.cfg.Box = box
+	r.resume(t)
+	if _, err := shellOf(t, r, "true"); err != nil {
+		t.Fatal(err)
+	}
+	if o := event[bridge.Outcome](t, r.Journal); !r.State.Held.Untrusted() || !o.External {
+		t.Errorf("held %v, external %v", r.State.Held, o.External)
+	}
+}
+
+// An MCP server on this machine can write files behind the door.
+func TestWhatAnUnconfinedToolLeavesIsRecorded(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, map[string]string{"old": "1", "same": "1", "gone": "1"})
+	var p probe
+	server := p.tool("mail_save", caps(policy.UntrustedInput), func(t *bridge.Tool) {
+		t.Unconfined = true
+		t.Run = func(context.Context, *bridge.Permit) (bridge.Output, error) {
+			err := errors.Join(os.WriteFile(filepath.Join(dir, "old"), []byte("from the web"), 0o600),
+				os.WriteFile(filepath.Join(dir, "new"), []byte("from the web"), 0o600), os.Remove(filepath.Join(dir, "gone")))
+			return bridge.Output{Value: "saved"}, err
+		}
+	})
+	r := newRig(t, bridge.Config{Tools: []bridge.Tool{server}}, space(t, dir, workspace.Config{}))
+	if _, err := r.call(t, "mail_save", nil); err != nil {
+		t.Fatal(err)
+	}
+	want := []bridge.Written{{Path: "new", SHA256: sha("from the web"), Untrusted: true, New: true}, {Path: "old", SHA256: sha("from the web"), Untrusted: true},
+		{Path: "gone", Gone: true, Untrusted: true}}
+	if d := cmp.Diff(want, event[bridge.Outcome](t, r.Journal).Wrote); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestALeaseOfACommandIsForThatCommand(t *testing.T) {
+	r := boxed(t, t.TempDir())
+	a := &approver{answer: func(q bridge.Question) (bridge.Answer, error) {
+		return bridge.Answer{Yes: true, Scope: bridge.ForLease, By: "alice"}, nil
+	}}
+	r.cfg.Approver, r.cfg.Tools[0].Tier = a, policy.AskOnce
+	r.resume(t)
+	for i, line := range []string{"make -n", "make -n", "make -B"} {
+		if _, err := shellOf(t, r, line); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{1, 1, 2}[i]; len(a.asked) != want {
+			t.Errorf("%s: asked %d times, want %d", line, len(a.asked), want)
+		}
+	}
 }

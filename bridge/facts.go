@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/codeact-dev/codeact/bridge/egress"
 	"github.com/codeact-dev/codeact/bridge/workspace"
@@ -22,6 +23,9 @@ func (p *passage) facts(context.Context) policy.Decision {
 			if err != nil {
 				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "path", Reason: p.misread(param, err)})
 				continue
+			}
+			if slices.Contains(p.tool.Writes, param) && !t.Writable {
+				d = d.Narrow(policy.Decision{Gate: "facts", Rule: "path", Reason: p.misread(param, fmt.Errorf("%s: not writable; write below a directory that the task lists as writable", t.Rel))})
 			}
 			p.targets[text] = t
 			p.req.Paths = append(p.req.Paths, policy.PathFact{Param: param, Rel: t.Rel, Abs: t.Abs, Writable: t.Writable, Made: p.d.run.State.Made[t.Rel]})

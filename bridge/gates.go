@@ -200,6 +200,9 @@ func (p *passage) leased(context.Context) policy.Decision {
 	switch {
 	case tier == policy.Free:
 		return policy.Allowed("")
+	case tier == policy.AlwaysAsk && p.tool.Tier != tier:
+		return policy.Decision{Verdict: policy.Ask, Rule: "arguments", Reason: fmt.Sprintf(
+			"%s needs a person's yes for every call with arguments like these, whatever lease there is", p.tool.Name)}
 	case tier == policy.AlwaysAsk:
 		return policy.Decision{Verdict: policy.Ask, Rule: "tier-2", Reason: p.tool.Name + " needs a person's yes for every call"}
 	case err != nil:

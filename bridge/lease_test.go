@@ -18,9 +18,9 @@ func TestApprovalRaisesATierAndNeverLowersIt(t *testing.T) {
 		says bridge.Requirement
 		rule string
 	}{
-		{policy.Free, bridge.Never, ""}, {policy.Free, bridge.Once, "tier-1"}, {policy.Free, bridge.Always, "tier-2"},
-		{policy.AskOnce, bridge.Never, "tier-1"}, {policy.AskOnce, bridge.Always, "tier-2"}, {policy.AlwaysAsk, bridge.Never, "tier-2"},
-		{policy.AlwaysAsk, bridge.Once, "tier-2"}, {policy.Free, 9, "tier-2"},
+		{policy.Free, bridge.Never, ""}, {policy.Free, bridge.Once, "tier-1"}, {policy.Free, bridge.Always, "arguments"},
+		{policy.AskOnce, bridge.Never, "tier-1"}, {policy.AskOnce, bridge.Always, "arguments"}, {policy.AlwaysAsk, bridge.Never, "tier-2"},
+		{policy.AlwaysAsk, bridge.Once, "tier-2"}, {policy.Free, 9, "arguments"},
 	} {
 		var p probe
 		r := newRig(t, bridge.Config{Tools: []bridge.Tool{p.tool("sh", tier(tt.tier), func(t *bridge.Tool) {

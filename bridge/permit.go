@@ -48,9 +48,10 @@ type Permit struct {
 	box     *sandbox.Box
 	secrets func(name string) (string, error)
 
-	network bool         // the call reached the network
-	brought policy.Taint // what files that were read bring in
-	wrote   []Written
+	network    bool         // the call reached the network
+	unconfined bool         // what ran may write anywhere: no box holds it
+	brought    policy.Taint // what files that were read bring in
+	wrote      []Written
 }
 
 // Call is the id of the call, as "run/step/n".
@@ -191,7 +192,7 @@ func (r *Root) note(t workspace.Target, untrusted bool) {
 		r.p.brought = r.p.brought.Join(r.state.Held)
 		return
 	}
-	if untrusted || t.Untrusted || r.state.Tainted[t.Rel] {
+	if untrusted || t.Untrusted || r.state.Tainted[t.Rel] || r.state.Tainted[everywhere] {
 		r.p.brought = r.p.brought.Join(policy.Tainted(policy.Untrusted, r.p.id))
 	}
 	r.p.brought = r.p.brought.Join(policy.Tainted(policy.Unvouched, r.p.id))

@@ -149,7 +149,7 @@ func (p *passage) offer() (leases.Lease, bool) {
 	}
 	l := leases.New("l-"+strings.ReplaceAll(p.id, "/", "-"), p.tool.Name, policy.AskOnce, p.d.run.State.Active(p.b.cfg.Now()))
 	l.Bind = make(map[string]string)
-	for _, name := range slices.Concat(p.tool.Destinations, p.tool.Paths, p.tool.URLs) {
+	for _, name := range slices.Concat(p.tool.Destinations, p.tool.Paths, p.tool.URLs, p.tool.Commands) {
 		l.Bind[name] = p.canonical(name) // "" too: one that is not given must not be given later
 	}
 	return l, true

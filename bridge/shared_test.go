@@ -68,7 +68,14 @@ func (g *guest) do(b *bridge.EffectBridgeAdapter, a act) (err error) {
 
 // all is everything that there is of a guest.
 func (g *guest) all() (string, error) {
-	events, err := json.Marshal(g.Events)
+	list := slices.Clone(g.Events)
+	for i, e := range list {
+		if o, ended := e.(bridge.Outcome); ended {
+			o.Millis = 0 // the machine's, not the run's
+			list[i] = o
+		}
+	}
+	events, err := json.Marshal(list)
 	if err != nil {
 		return "", err
 	}

@@ -24,9 +24,12 @@ type Tool struct {
 
 	Destinations []string // the parameters that say WHERE an effect goes or WHAT it hits
 	Paths, URLs  []string // the parameters that the bridge turns into facts before the gates
+	Writes       []string // those of Paths that the tool writes: a path that may not be written is refused before anyone is asked
 	Commands     []string // the parameters that hold a command: a line for the shell, or a list of words
 	Sensitive    []string // parameters that are never shown, logged or traced
 	Labels       []string // for policies, as "financial"
+
+	Unconfined bool // it is a program that can change files of this machine by itself, as an MCP server can
 
 	Sandboxed bool // its commands run in a box that was seen to hold
 	Pinned    bool // its definition is what the operator approved
@@ -102,7 +105,7 @@ func (t *Tool) check() error {
 	if t.Staged && !t.Caps.Has(policy.ExternalSend) {
 		fault("it sends nothing, so there is nothing to stage")
 	}
-	for what, names := range map[string][]string{"Destinations": t.Destinations, "Paths": t.Paths, "URLs": t.URLs, "Commands": t.Commands, "Sensitive": t.Sensitive} {
+	for what, names := range map[string][]string{"Destinations": t.Destinations, "Paths": t.Paths, "URLs": t.URLs, "Commands": t.Commands, "Writes": t.Writes, "Sensitive": t.Sensitive} {
 		for _, n := range names {
 			if !t.Params.has(n) && (what != "Sensitive" || !isDotted(n)) {
 				fault("%s names %q, which is no parameter", what, n)

@@ -196,10 +196,19 @@ func (r *run) pause() error {
 	}
 	for i := len(r.approvals) - 1; i >= 0; i-- {
 		if a := r.approvals[i]; a.State == "pending" {
-			return r.add(&RunPaused{Approval: a.ID, Call: a.Call, Reason: fmt.Sprintf("%s waits for a person's answer", a.Tool)}, true)
+			return r.add(&RunPaused{Approval: a.ID, Call: a.Call, Reason: r.waits(a)}, true)
 		}
 	}
 	return r.fail("a call waits for an answer that was never asked for")
+}
+
+// waits says what a run waits for, and why it asks.
+func (r *run) waits(a *ApprovalReport) string {
+	text := a.Tool + " waits for a person's answer"
+	if q := r.record(a.Call).Question; q != nil {
+		text += ": " + q.Decision.Reason
+	}
+	return text
 }
 
 // interrupted ends a run whose context ended: by its own clock, or from outside.
@@ -356,30 +365,6 @@ func (r *run) observation(c bridge.Content, warning string, n, denied int, lost 
 	l := r.limits()
 	fmt.Fprintf(&b, "\n[step %d of %d; %d of %d calls made]", n, l.Steps, r.state.Calls, l.ToolCalls)
 	return b.String()
-}
-
-// validator checks the value of final against the schema.
-func validator(o OutputSpec) (func(any) error, error) {
-	schema, err := o.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return func(v any) error {
-		if schema == nil {
-			return nil
-		}
-		// What is checked is the JSON that the caller gets: the library does not know
-		// big integers and bytes.
-		text, err := plain.JSON(v)
-		if err != nil {
-			return err
-		}
-		var data any
-		if err := json.Unmarshal([]byte(text), &data); err != nil {
-			return err
-		}
-		return schema.Validate(data)
-	}, nil
 }
 
 // blockErrors are the kinds of a block's failure, for the trace.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/codeact-dev/codeact/bridge"
+	"github.com/codeact-dev/codeact/bridge/plain"
 	"github.com/codeact-dev/codeact/leases"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/rules"
@@ -124,6 +126,30 @@ func (o OutputSpec) compiled() (*jsonschema.Resolved, error) {
 		return nil, fmt.Errorf("engine: output schema: %w", err)
 	}
 	return r, nil
+}
+
+// validator checks the value of final against the schema.
+func validator(o OutputSpec) (func(any) error, error) {
+	schema, err := o.compiled()
+	if err != nil {
+		return nil, err
+	}
+	return func(v any) error {
+		if schema == nil {
+			return nil
+		}
+		// What is checked is the JSON that the caller gets: the library does not know
+		// big integers and bytes.
+		text, err := plain.JSON(v)
+		if err != nil {
+			return err
+		}
+		var data any
+		if err := json.Unmarshal([]byte(text), &data); err != nil {
+			return err
+		}
+		return schema.Validate(data)
+	}, nil
 }
 
 func (o OutputSpec) retries() int {

@@ -148,7 +148,11 @@ func (p *Pins) Approve(ctx context.Context, server string, now Pin) error {
 	if _, err := lock.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("mcp: pins: %w", err)
 	}
-	if err := errors.Join(lock.Sync(), lock.Close(), os.Rename(lock.Name(), p.path)); err != nil {
+	// A file that was not written whole must not take the place of the pins.
+	if err := errors.Join(lock.Sync(), lock.Close()); err != nil {
+		return fmt.Errorf("mcp: pins: %w", err)
+	}
+	if err := os.Rename(lock.Name(), p.path); err != nil {
 		return fmt.Errorf("mcp: pins: %w", err)
 	}
 	done = true

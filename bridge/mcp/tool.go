@@ -58,7 +58,7 @@ func (s *server) tool(d Definition) (t bridge.Tool, warnings []string, err error
 	}
 	can := s.caps(h)
 	return bridge.Tool{
-		Name: name, Doc: schema.FirstLine(d.Description), Server: s.Name, Params: params, Tier: s.Tier, Caps: can, Pinned: true, Idempotent: s.idempotent(h),
+		Name: name, Doc: schema.FirstLine(d.Description), Server: s.Name, Params: params, Tier: s.Tier, Caps: can, Pinned: true, Unconfined: s.URL == "", Idempotent: s.idempotent(h),
 		Run: func(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
 			return s.perform(ctx, p, d.Name, flat.Wire, can)
 		},

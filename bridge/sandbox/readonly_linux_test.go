@@ -156,7 +156,8 @@ func TestWhatCannotStayAsItIsRefuses(t *testing.T) {
 		}
 		_, err := box.Run(t.Context(), sandbox.Command{Argv: []string{"true"}})
 		var refusal *sandbox.ReadOnlyError
-		if !errors.As(err, &refusal) || refusal.Path != w.path(test.refused) || !strings.Contains(refusal.Reason, test.want) {
+		if !errors.As(err, &refusal) || refusal.Path != w.path(test.refused) || !strings.Contains(refusal.Reason, test.want) ||
+			!strings.HasPrefix(err.Error(), "sandbox: refused: read-only path "+refusal.Path) {
 			t.Errorf("%s: got %v", test.name, err)
 		}
 		if _, err := sandbox.Open(t.Context(), c); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), w.path(test.refused)+": it ") {

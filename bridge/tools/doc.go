@@ -33,8 +33,8 @@ var builtin = map[string]func(Options) bridge.Tool{
 }
 
 // plainly is a tool that has no options.
-func plainly(make func() bridge.Tool) func(Options) bridge.Tool {
-	return func(Options) bridge.Tool { return make() }
+func plainly(tool func() bridge.Tool) func(Options) bridge.Tool {
+	return func(Options) bridge.Tool { return tool() }
 }
 
 // raised are the tools whose tier is above that of the list in package leases:
@@ -72,11 +72,11 @@ var errNoSearch = errors.New("tools: web_search needs a search server: set tools
 func build(o Options, names []string) ([]bridge.Tool, error) {
 	var ts []bridge.Tool
 	for _, n := range names {
-		make, ok := builtin[n]
+		tool, ok := builtin[n]
 		if !ok {
 			return nil, fmt.Errorf("tools: no built-in tool is called %q: there are %s", n, strings.Join(Names(), ", "))
 		}
-		t := make(o)
+		t := tool(o)
 		t.Tier = leases.KnownTier(n)
 		if tier, ok := raised[n]; ok {
 			t.Tier = t.Tier.Stricter(tier)

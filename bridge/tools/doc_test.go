@@ -12,7 +12,7 @@ import (
 
 func TestBuiltinToolsComeByNameWithTheirTiers(t *testing.T) {
 	want := map[string]policy.Tier{
-		"fs_read": policy.Free, "fs_list": policy.Free, "fs_search": policy.Free, "time_now": policy.Free,
+		"fs_read": policy.Free, "fs_list": policy.Free, "fs_search": policy.Free, "time_now": policy.Free, "secret_list": policy.Free,
 		"fs_write": policy.AskOnce, "fs_edit": policy.AskOnce, "http_fetch": policy.AskOnce, "web_search": policy.AskOnce, "shell": policy.AskOnce,
 		"fs_move": policy.AlwaysAsk, "fs_delete": policy.AlwaysAsk,
 	}

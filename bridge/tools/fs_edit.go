@@ -21,6 +21,7 @@ func fsEdit() bridge.Tool {
 				"properties":{"old":{"type":"string"},"new":{"type":"string"}}}}}}`),
 		Caps:         policy.Declare(policy.PrivateData, policy.Destructive),
 		Paths:        []string{"path"},
+		Writes:       []string{"path"},
 		Destinations: []string{"path"},
 		Preview: func(_ context.Context, p *bridge.Permit) (string, error) {
 			text, err := edited(p)

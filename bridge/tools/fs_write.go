@@ -19,6 +19,7 @@ func fsWrite() bridge.Tool {
 			"path":{"type":"string"},"content":{"type":"string"}}}`),
 		Caps:         policy.Declare(policy.Destructive),
 		Paths:        []string{"path"},
+		Writes:       []string{"path"},
 		Destinations: []string{"path"},
 		Idempotent:   true,
 		Preview: func(_ context.Context, p *bridge.Permit) (string, error) {

@@ -89,7 +89,7 @@ func runShell(ctx context.Context, p *bridge.Permit) (bridge.Output, error) {
 // printed is an output as text: what is no text is told by its size alone.
 func printed(o sandbox.Output) string {
 	text := strings.ToValidUTF8(string(o.Text), "\ufffd")
-	if strings.IndexByte(text, 0) >= 0 || len(o.Text) > 0 && !utf8.Valid(o.Text) && strings.Count(text, "\ufffd") > len(text)/10 {
+	if odd := strings.Count(text, "\x00") + strings.Count(text, "\ufffd"); odd > utf8.RuneCountInString(text)/8 { // lists that end each name with NUL have fewer
 		return fmt.Sprintf("[%d bytes that are no text]", o.Total)
 	}
 	return text

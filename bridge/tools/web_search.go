@@ -23,9 +23,9 @@ type Found struct{ Title, URL, Snippet string }
 // Bounds of what a search returns: what a model reads before it picks a page.
 const (
 	maxFound   = 20
-	maxTitle   = 200 // bytes
-	maxSnippet = 600 // bytes
-	maxAddress = 2000
+	maxTitle   = 200  // bytes
+	maxSnippet = 600  // bytes
+	maxAddress = 2000 // bytes: many servers refuse longer ones
 )
 
 // webSearch has no destination parameter, since the operator chose where queries

@@ -182,8 +182,8 @@ func (p *prompter) page(ctx context.Context, text string) (bool, error) {
 	return true, nil
 }
 
-// screen is how much of the terminal a page may fill, in columns and lines. Two
-// lines stay free for what is asked below.
+// screen is how much of the terminal a page may fill, in columns and lines. Four
+// lines stay free for what is asked below, which may be folded.
 func (p *prompter) screen() (width, height int) {
 	width, height, err := term.GetSize(int(os.Stderr.Fd()))
 	if p.size != nil {

@@ -35,19 +35,19 @@ func newDoctor(s *sys) *cobra.Command {
 
 func doctor(ctx context.Context, s *sys, asJSON bool) error {
 	checks := []func(context.Context, *sys) finding{checkHome, checkConfig, checkTraces, checkWorker, checkBox, checkShell, checkMemory, checkTime, checkTerminal}
-	var found []finding
+	var findings []finding
 	bad := false
 	for _, check := range checks {
 		f := check(ctx, s)
 		bad = bad || !f.OK
-		found = append(found, f)
+		findings = append(findings, f)
 	}
 	if asJSON {
-		if err := writeJSON(s, found); err != nil {
+		if err := writeJSON(s, findings); err != nil {
 			return err
 		}
 	} else {
-		for _, f := range found {
+		for _, f := range findings {
 			word := "ok    "
 			if !f.OK {
 				word = "FAILED"

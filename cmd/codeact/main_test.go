@@ -12,13 +12,18 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/codeact-dev/codeact/bridge/sandbox"
 )
 
 // program is the built command. It is not the test binary: the worker is a copy of
 // the program, and one built with -race dies under the worker's memory limit.
 var program string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	sandbox.MaybeChild() // doctor starts a box of this binary
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	if log := os.Getenv("FAKE_MCP_LOG"); log != "" {

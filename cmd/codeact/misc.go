@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -53,7 +54,7 @@ func newTrust(s *sys) *cobra.Command {
 	c.Flags().StringArrayVarP(&params, "param", "p", nil, "value of a parameter, as `NAME=VALUE`: it may choose a file")
 	c.Flags().BoolVar(&print, "print", false, "only print the digest")
 	c.AddCommand(&cobra.Command{Use: "list", Short: "List what is trusted", Args: none, RunE: func(*cobra.Command, []string) error { return listTrusted(s) }},
-		&cobra.Command{Use: "revoke DIGEST", Short: "Trust a task no longer", Args: one("a digest", "sha256:…"),
+		&cobra.Command{Use: "revoke DIGEST|TASK", Short: "Trust a task no longer: one state of it, or all", Args: one("a digest or a task file", "task.yaml"),
 			RunE: func(_ *cobra.Command, args []string) error { return revokeTrust(s, args[0]) }})
 	return c
 }
@@ -75,9 +76,17 @@ func revokeTrust(s *sys, digest string) error {
 	if err != nil {
 		return err
 	}
-	changed, err := assembly.Revoke(home, digest)
+	if !strings.HasPrefix(digest, "sha256:") {
+		if digest, err = filepath.Abs(digest); err != nil {
+			return err
+		}
+	}
+	n, err := assembly.Revoke(home, digest)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("nothing of %s is trusted: codeact trust list shows what is", scan.Line(digest, 4096))
+	}
 	if err == nil {
-		fmt.Fprintf(s.stdout, "revoked %s changed: %v\n", scan.Line(digest, 100), changed)
+		fmt.Fprintf(s.stdout, "revoked %s: %d\n", scan.Line(digest, 4096), n)
 	}
 	return err
 }
@@ -120,7 +129,11 @@ func trust(s *sys, path string, params []string, digest string, print bool) erro
 			return errors.New("not trusted")
 		}
 	}
-	changed, err := assembly.Trust(home, t.Digest(), t.Metadata.Name)
+	where, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	changed, err := assembly.Trust(home, t.Digest(), strings.ReplaceAll(where, "\n", " "))
 	if err == nil {
 		fmt.Fprintf(s.stdout, "trusted %s changed: %v\n", t.Digest(), changed)
 	}

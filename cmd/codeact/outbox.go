@@ -42,6 +42,7 @@ func newOutbox(s *sys) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return f.send(c.Context(), s, args[0]) }}
 	send.Flags().StringVar(&f.digest, "digest", "", "the `DIGEST` that outbox show printed: the yes, where no terminal can ask")
 	send.Flags().StringArrayVarP(&f.params, "param", "p", nil, "value of a sensitive parameter, as `NAME=VALUE`: drafts do not keep them")
+	send.Flags().StringVar(&f.trust, "trust", "", "trust the task for this once, by its `DIGEST`")
 	send.Flags().BoolVar(&f.again, "again", false, "also where an earlier try was lost and may have sent it")
 	send.Flags().BoolVar(&f.json, "json", false, "print one JSON document at the end")
 
@@ -91,8 +92,15 @@ func listDrafts(s *sys, asJSON bool) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "DRAFT\tSTATE\tTOOL\tSTAGED\tTO")
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", scan.Line(e.ID, 128), e.State, scan.Line(e.Tool, 64), e.At.Local().Format(time.DateTime))
+		var to []string
+		for _, a := range e.Question.Args {
+			if a.Destination {
+				to = append(to, a.Value)
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", scan.Line(e.ID, 128), e.State, scan.Line(e.Tool, 64), e.At.Local().Format(time.DateTime), scan.Line(strings.Join(to, ", "), 80))
 	}
 	return errors.Join(err, w.Flush())
 }
@@ -206,9 +214,9 @@ func dropDraft(s *sys, id, reason string, lost bool) error {
 }
 
 type sendFlags struct {
-	digest      string
-	params      []string
-	again, json bool
+	digest, trust string
+	params        []string
+	again, json   bool
 }
 
 // send marks the draft, then lets the engine carry its one call through the door.
@@ -265,7 +273,7 @@ func (f *sendFlags) report(s *sys, id string, o engine.Outcome, err error) error
 }
 
 func (f *sendFlags) carry(ctx context.Context, s *sys, e outbox.Entry, by bridge.Approver) (engine.Outcome, error) {
-	opt, err := (&runFlags{params: f.params}).options(s)
+	opt, err := (&runFlags{params: f.params, trust: f.trust}).options(s)
 	if err != nil {
 		return engine.Outcome{}, err
 	}

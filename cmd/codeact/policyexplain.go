@@ -16,6 +16,7 @@ import (
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/scan"
 	"github.com/codeact-dev/codeact/bridge/scan/redact"
+	"github.com/codeact-dev/codeact/bridge/shellrisk"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/policy"
 	"github.com/codeact-dev/codeact/policy/policytest"
@@ -119,6 +120,9 @@ func (x policyExplain) written(p *rules.Policy, run *assembly.Run) (explained, e
 	if err != nil {
 		return explained{}, err
 	}
+	if r.Shell == nil && r.Tool.Name == "shell" {
+		r.Shell = classified(r.Args)
+	}
 	r.Security = policy.Security{SendsAfterPrivate: true, Named: policy.NamedAsk, Attended: r.Run.Mode == "interactive"} // a task's defaults
 	var v veil
 	if run != nil {
@@ -132,6 +136,23 @@ func (x policyExplain) written(p *rules.Policy, run *assembly.Run) (explained, e
 	}
 	e := p.Explain(r, v.hidden...).Behind(policy.Interlock(r), policy.Named(r))
 	return explained{Explanation: e.Map(redact)}, nil
+}
+
+// classified is what the bridge would tell rules of a command.
+func classified(args map[string]any) *policy.ShellFact {
+	var risk shellrisk.Risk
+	switch argv, isList := args["argv"].([]any); {
+	case isList:
+		words := make([]string, len(argv))
+		for i, w := range argv {
+			words[i] = fmt.Sprint(w)
+		}
+		risk = shellrisk.ClassifyArgv(words)
+	default:
+		line, _ := args["command"].(string)
+		risk = shellrisk.Classify(line)
+	}
+	return &policy.ShellFact{Parsed: risk.Parsed, Risk: risk.Level, Reason: risk.Reason, Writes: risk.Writes, Network: risk.Network}
 }
 
 // A veil is what an explanation does not show.

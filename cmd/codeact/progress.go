@@ -263,6 +263,9 @@ func (p *progress) end(o engine.Outcome) {
 		p.line("  blocked sends: %d", o.BlockedSends)
 	}
 	p.line("trace: %s", scan.Line(o.Trace, 4096))
+	if o.Status == engine.Paused {
+		p.line("next:  run it at a terminal to be asked there (answering from elsewhere is not there yet)")
+	}
 	if drafts > 0 {
 		p.line("next:  codeact outbox list")
 	}

@@ -53,6 +53,10 @@ func granted(s *sys, task string) ([]bridge.Tool, error) {
 		return nil, err
 	}
 	defer r.Close()
+	for _, name := range slices.Sorted(maps.Keys(r.File.Servers)) {
+		fmt.Fprintf(s.stderr, "server %s is not started to be looked at: codeact tools pins diff shows its tools; a task calls them %s_TOOL\n",
+			scan.Line(name, 64), strings.ReplaceAll(scan.Line(name, 64), "-", "_"))
+	}
 	return r.Tools, nil
 }
 

@@ -245,7 +245,9 @@ func (r *Run) Close() {
 		r.interp.Close()
 	}
 	if r.box != nil {
-		r.box.Close()
+		if err := r.box.Close(); err != nil {
+			r.opt.Log.Warn().Err(err).Msg("closing the box")
+		}
 	}
 	if r.servers != nil {
 		if err := r.servers.Close(); err != nil {

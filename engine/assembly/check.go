@@ -114,9 +114,9 @@ func Trusted(home, digest string) bool {
 	return false
 }
 
-// Trust adds a digest to the home's list, with the name of its task for people.
+// Trust adds a digest to the home's list, with the path of its task for people.
 // changed is false when it was there.
-func Trust(home, digest, name string) (changed bool, err error) {
+func Trust(home, digest, path string) (changed bool, err error) {
 	if Trusted(home, digest) {
 		return false, nil
 	}
@@ -127,11 +127,11 @@ func Trust(home, digest, name string) (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("assembly: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "%s %s\n", digest, name)
+	_, err = fmt.Fprintf(f, "%s %s\n", digest, path)
 	return err == nil, errors.Join(err, f.Close())
 }
 
-// TrustList returns the lines of the home's list: a digest and the name of its task.
+// TrustList returns the lines of the home's list: a digest and the path of its task.
 func TrustList(home string) ([]string, error) {
 	data, err := os.ReadFile(filepath.Join(home, trustFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -143,18 +143,22 @@ func TrustList(home string) ([]string, error) {
 	return strings.FieldsFunc(string(data), func(c rune) bool { return c == '\n' }), nil
 }
 
-// Revoke takes a digest off the home's list. changed is false when it was not there.
-func Revoke(home, digest string) (changed bool, err error) {
+// Revoke takes a digest off the home's list, or every digest of the task at a path.
+// It returns how many there were.
+func Revoke(home, what string) (n int, err error) {
 	list, err := TrustList(home)
-	kept := slices.DeleteFunc(slices.Clone(list), func(line string) bool { word, _, _ := strings.Cut(line, " "); return word == digest })
-	if err != nil || len(kept) == len(list) {
-		return false, err
+	kept := slices.DeleteFunc(slices.Clone(list), func(line string) bool {
+		digest, path, _ := strings.Cut(line, " ")
+		return digest == what || path == what
+	})
+	if n = len(list) - len(kept); err != nil || n == 0 {
+		return n, err
 	}
 	var text strings.Builder
 	for _, line := range kept {
 		text.WriteString(line + "\n")
 	}
-	return true, store.Replace(home, trustFile, []byte(text.String()))
+	return n, store.Replace(home, trustFile, []byte(text.String()))
 }
 
 // ownHome refuses a home in which somebody else could put permits, trusted digests

@@ -31,11 +31,7 @@ func (ts turns) At(ctx context.Context, t engine.Turn) engine.TurnVerdict {
 		for _, x := range got.Runs {
 			v.Ran = append(v.Ran, engine.HookRun{Name: x.Name, Exit: x.Exit, Millis: x.Ms, Outcome: x.Outcome, Reason: x.Reason})
 		}
-		for list, text := range map[*[]string]string{&reasons: got.Reason, &prompts: got.Prompt, &contexts: got.Context} {
-			if text != "" {
-				*list = append(*list, text)
-			}
-		}
+		reasons, prompts, contexts = given(reasons, got.Reason), given(prompts, got.Prompt), given(contexts, got.Context)
 	}
 	if prompts = slices.Compact(prompts); len(prompts) > 1 {
 		v.Proceed, reasons = false, append(reasons, "hook_failed:conflict: the home's hooks and the task's changed the prompt in different ways")
@@ -45,6 +41,14 @@ func (ts turns) At(ctx context.Context, t engine.Turn) engine.TurnVerdict {
 		v.Prompt = prompts[0]
 	}
 	return v
+}
+
+// given is the list with a text that is not empty.
+func given(list []string, text string) []string {
+	if text == "" {
+		return list
+	}
+	return append(list, text)
 }
 
 // turnInput says what the hooks of a turn read: Claude Code's names where it has

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-multierror"
+
 	"github.com/codeact-dev/codeact/bridge/egress"
 	"github.com/codeact-dev/codeact/bridge/mcp"
 	"github.com/codeact-dev/codeact/engine/taskfile"
@@ -33,13 +35,31 @@ func (r *Run) connect(secrets map[string]string) error {
 		cfg.Ask = r.opt.Vouch
 	}
 	r.servers, err = mcp.Connect(context.Background(), cfg)
-	if errors.Is(err, mcp.ErrUnpinned) || errors.Is(err, mcp.ErrDrift) {
-		return fmt.Errorf("%w: %w", ErrPrecondition, err)
+	switch {
+	case errors.Is(err, mcp.ErrUnpinned), errors.Is(err, mcp.ErrDrift):
+		return fmt.Errorf("%w: %w", ErrPrecondition, listed{err})
+	case err != nil:
+		return listed{err}
 	}
-	if err == nil {
-		r.Warnings = append(r.Warnings, r.servers.Warnings()...)
+	r.Warnings = append(r.Warnings, r.servers.Warnings()...)
+	return nil
+}
+
+// A listed error shows the errors in it one a line.
+type listed struct{ error }
+
+func (l listed) Unwrap() error { return l.error }
+
+func (l listed) Error() string {
+	var many *multierror.Error
+	if !errors.As(l.error, &many) {
+		return l.error.Error()
 	}
-	return err
+	texts := make([]string, len(many.Errors))
+	for i, err := range many.Errors {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "\n")
 }
 
 func (r *Run) serverConfig(secrets map[string]string) (mcp.Config, error) {
@@ -54,6 +74,9 @@ func (r *Run) serverConfig(secrets map[string]string) (mcp.Config, error) {
 	cfg := mcp.Config{Pins: pins, Transport: client.RoundTripper(), Redact: r.redacted, Log: r.opt.Log, Version: r.opt.Version, Spill: r.spill}
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(r.File.Servers)) {
+		if r.File.Servers[name].Disabled {
+			continue
+		}
 		s, err := r.server(name, r.File.Servers[name], secrets)
 		if err != nil {
 			texts = append(texts, fmt.Sprintf("mcpServers.%s: %v", name, err))

@@ -51,7 +51,7 @@ func (r *Run) tools() ([]bridge.Tool, error) {
 	faults = append(faults, r.leases(ts)...)
 	faults = append(faults, r.stage(ts)...)
 	for i := range ts {
-		ts[i].Sensitive = append(ts[i].Sensitive, redacted(ts[i].Sensitive, f.Redact.Params)...)
+		ts[i].Sensitive = append(ts[i].Sensitive, sensitiveNames(ts[i].Sensitive, f.Redact.Params)...)
 	}
 	if r.opt.Mode == "plan" {
 		ts = slices.DeleteFunc(ts, func(t bridge.Tool) bool { return t.Tier != policy.Free })
@@ -99,9 +99,9 @@ func (r *Run) leases(ts []bridge.Tool) (faults []error) {
 	return faults
 }
 
-// redacted writes the task's redact.params as sensitive names: a plain one is a
+// sensitiveNames are the task's redact.params that have does not hold yet: a plain one is a
 // key at any depth.
-func redacted(have, params []string) []string {
+func sensitiveNames(have, params []string) []string {
 	var names []string
 	for _, p := range params {
 		if !strings.Contains(p, ".") {

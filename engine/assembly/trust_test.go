@@ -194,7 +194,7 @@ func TestRevokedTrust(t *testing.T) {
 		}
 	}
 	digest := p.must(t, nil).File.Digest()
-	for i, want := range []bool{true, false} {
+	for i, want := range []int{1, 0} {
 		if changed, err := assembly.Revoke(p.home, digest); err != nil || changed != want {
 			t.Errorf("revoking it for time %d: %v, %v", i+1, changed, err)
 		}

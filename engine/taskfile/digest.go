@@ -32,6 +32,7 @@ func (t *Task) NeedsTrust() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Servers)) {
 		switch s := t.Servers[name]; {
+		case s.Disabled:
 		case s.Command != "":
 			list = append(list, fmt.Sprintf("server %s: %q", name, append([]string{s.Command}, s.Args...)))
 		case s.confides():

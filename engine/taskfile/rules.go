@@ -87,6 +87,9 @@ func (l *loader) server(n *strictyaml.Node) {
 			l.src.Addf(f.Key, "belongs to a server with %q", other)
 		}
 	}
+	if kind := n.At("type"); isText(kind) && (kind.Text == "stdio") != (n.At("command") != nil) {
+		l.src.Addf(kind, "%q: a server with a command is stdio, one with a url is http", kind.Text)
+	}
 	if u := n.At("url"); isText(u) {
 		if parsed, err := url.Parse(u.Text); err == nil && parsed.Host != "" && parsed.Scheme != "https" && parsed.Scheme != "http" {
 			l.src.Addf(u, "%q: want http or https", u.Text)

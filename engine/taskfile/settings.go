@@ -88,6 +88,8 @@ type Server struct {
 	Env              map[string]Template `yaml:"env"`
 	Cwd              string              `yaml:"cwd"` // the task's directory unless written
 	URL              string              `yaml:"url"`
+	Type             string              `yaml:"type"` // stdio, http or streamable-http; says nothing that Command and URL do not
+	Disabled         bool                `yaml:"disabled"`
 	Headers          map[string]Template `yaml:"headers"`
 	IncludeTools     []string            `yaml:"includeTools"` // none: all
 	ExcludeTools     []string            `yaml:"excludeTools"`

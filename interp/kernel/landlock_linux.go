@@ -75,19 +75,19 @@ type Ruleset struct {
 // RestrictThread puts this thread under the ruleset.
 // Preconditions: no_new_privs is set.
 func (r Ruleset) RestrictThread() error {
-	return r.make(restrictThread)
+	return r.apply(restrictThread)
 }
 
 // RestrictProcess puts every thread of this process under the ruleset.
 // Preconditions: no_new_privs is set for this thread; the others get it.
 func (r Ruleset) RestrictProcess() error {
 	if version, err := Landlock(); err == nil && version < Syncs {
-		return r.make(restrictEach)
+		return r.apply(restrictEach)
 	}
-	return r.make(func(ruleset int) error { return restrict(ruleset, unix.LANDLOCK_RESTRICT_SELF_TSYNC) })
+	return r.apply(func(ruleset int) error { return restrict(ruleset, unix.LANDLOCK_RESTRICT_SELF_TSYNC) })
 }
 
-func (r Ruleset) make(use func(ruleset int) error) error {
+func (r Ruleset) apply(use func(ruleset int) error) error {
 	version, err := Landlock()
 	if err != nil {
 		return err

@@ -2,7 +2,7 @@
 // encoding that a program may put them in, the shapes that secrets of known kinds have, and the parameters that are declared sensitive.
 //
 // A secret in a shape that nobody described passes, as does one that is cut in two, encrypted or encoded twice. Redaction keeps secrets
-// out of files and prompts: what keeps them from being sent is package policy.
+// out of files and prompts: what keeps them from being sent is the gate `secrets` of package bridge.
 //
 // All functions are pure, and safe for concurrent use.
 package redact

@@ -106,7 +106,7 @@ var shapes = compileShapes([]shape{
 		text: `(?i:(?:proxy-)?authorization["'\\]{0,2}\s{0,3}[:=,]\s{0,3}["'\\]{0,2}(?:bearer|basic|token|apikey)\s{1,3})([\w.~+/=-]{12,})`},
 	{id: "url-password", keys: []string{"://"}, maybe: userinfo, loose: true, real: noPlaceholder,
 		text: `://[^\s/:@"'<>\x60]{0,100}:([^\s/:@"'<>\x60]{3,300})@[\w\[.-]`},
-	{id: "generic-api-key", loose: true, maybe: assignment, real: credential(3.3),
+	{id: "generic-api-key", loose: true, maybe: assignment, real: quoted,
 		keys: []string{"api_key", "apikey", "api-key", "api key", "secret", "token", "passw", "pwd", "access_key", "access-key", "accesskey", "credential", "creds", "private_key", "private-key", "_auth"},
 		text: `(?i:[a-z_ -]{3,15})\w{0,20}\\?["'\]]{0,2}\s{0,3}(?:=>|:{1,3}=|[.?]=|==|=|:|,)\s{0,3}\\?["'\x60]([\w.=+/@!#$%^&*~-]{10,150})\\?["'\x60]`},
 	{id: "generic-api-key", loose: true, maybe: assignment, real: unquoted,
@@ -231,6 +231,12 @@ func credential(bits float64) func(string) bool {
 	return func(m string) bool {
 		return countDigits(m) > 0 && strings.IndexFunc(m, words.Letter) >= 0 && entropy(m) >= bits && !placeholders.Any(m)
 	}
+}
+
+// quoted is what stands in quotes behind such a name. A path is none: PWD is a
+// variable of every shell.
+func quoted(m string) bool {
+	return credential(3.3)(m) && !(strings.HasPrefix(m, "/") && strings.Count(m, "/") > 1 && !strings.ContainsAny(m, "+="))
 }
 
 // unquoted asks more, since what follows `token:` without quotes in source or prose is mostly a name, a path or a call.
