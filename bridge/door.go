@@ -8,7 +8,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/mail"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -206,7 +209,7 @@ func (p *passage) still(ctx context.Context) error {
 }
 
 // to says where a call sends: to the hosts of its URLs, to its other destinations,
-// or only to whatever its tool stands for.
+// each in one spelling, or only to whatever its tool stands for.
 func (p *passage) to() []string {
 	var to []string
 	for _, u := range p.req.URLs {
@@ -214,7 +217,9 @@ func (p *passage) to() []string {
 	}
 	for _, name := range p.tool.Destinations {
 		if !slices.Contains(p.tool.URLs, name) && !slices.Contains(p.tool.Paths, name) {
-			to = append(to, texts(p.masked[name])...)
+			for _, text := range texts(p.masked[name]) {
+				to = append(to, receivers(text)...)
+			}
 		}
 	}
 	slices.Sort(to)
@@ -223,6 +228,35 @@ func (p *passage) to() []string {
 	}
 	return to
 }
+
+// receivers are those that a text names, each in one spelling, so that a budget of
+// theirs is one: the host of a URL, the addresses of mail, or the text as it is, in
+// lower case.
+func receivers(text string) []string {
+	text = strings.TrimSpace(text)
+	if u, err := egress.ParseURL(text); err == nil {
+		return []string{u.Host}
+	}
+	text = strings.ToLower(strings.TrimRight(text, "., \t"))
+	if address, ok := strings.CutPrefix(text, "mailto:"); ok {
+		text, _, _ = strings.Cut(address, "?")
+		if plain, err := url.PathUnescape(text); err == nil {
+			text = plain
+		}
+	}
+	list, err := mail.ParseAddressList(rootDots.Replace(text))
+	if err != nil {
+		return []string{strings.TrimRight(strings.TrimSpace(text), ".")}
+	}
+	var to []string
+	for _, a := range list {
+		to = append(to, a.Address)
+	}
+	return to
+}
+
+// rootDots end the name of a host, which is the same without.
+var rootDots = strings.NewReplacer(".>", ">", ".,", ",", ". ", " ")
 
 func (p *passage) root() Root {
 	return Root{space: p.d.run.Space, judged: p.targets, state: p.d.run.State, turn: p.turn}

@@ -67,7 +67,7 @@ func (r *Root) survey(note bool) (map[string]footprint, error) {
 		if info.IsDir() {
 			return nil
 		}
-		at := footprint{target: f, size: info.Size(), modified: info.ModTime(), changed: changeTime(info)}
+		at := footprint{target: f, size: info.Size(), modified: info.ModTime(), changed: workspace.ChangeTime(info)}
 		defer func() { files[f.Rel] = at }()
 		if !note {
 			return nil

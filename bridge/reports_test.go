@@ -179,7 +179,7 @@ func TestM4ATaskCannotLoosenWhatTheHomeDoesNotPermit(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "task.yaml"), []byte(task), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := assembly.Open(filepath.Join(dir, "task.yaml"), assembly.Options{Home: t.TempDir(), UserHome: t.TempDir(), Worker: []string{worker}, Principal: "tester"})
+		r, err := assembly.Open(t.Context(), filepath.Join(dir, "task.yaml"), assembly.Options{Home: t.TempDir(), UserHome: t.TempDir(), Worker: []string{worker}, Principal: "tester"})
 		if err == nil {
 			r.Close()
 		}

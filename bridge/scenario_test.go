@@ -132,7 +132,7 @@ func (s scenario) run(t *testing.T, without string) result {
 		opt.Approver = &person{slices.Clone(s.answers)}
 	}
 	opt.Trust = s.trust(t, res.dir, opt)
-	r, err := assembly.Open(filepath.Join(res.dir, "task.yaml"), opt)
+	r, err := assembly.Open(t.Context(), filepath.Join(res.dir, "task.yaml"), opt)
 	if err != nil {
 		t.Fatalf("%s: %v", s.name, err)
 	}
@@ -151,7 +151,7 @@ func (s scenario) trust(t *testing.T, dir string, opt assembly.Options) string {
 	if !strings.Contains(s.head, "\ntrusted") {
 		return ""
 	}
-	_, err := assembly.Open(filepath.Join(dir, "task.yaml"), opt)
+	_, err := assembly.Open(t.Context(), filepath.Join(dir, "task.yaml"), opt)
 	if err == nil {
 		t.Fatalf("%s: it needs no trust", s.name)
 	}

@@ -27,6 +27,7 @@ func TestD19EveryLimitEndsTheRunAsALimit(t *testing.T) {
 		{"toolCalls", Limits{ToolCalls: 2}, []string{block("note(text=\"a\")\nnote(text=\"b\")\nattempt(note, text=\"c\")\nfinal(1)")}, 2},
 		{"toolCalls", Limits{ToolCalls: 2}, []string{again, again, block("for i in range(3):\n    attempt(note, text=\"c\")\nfinal(1)")}, 2},
 		{"bytesSent", Limits{BytesSent: 60}, []string{block("post(to=\"bob\", text=\"0123456789\")\nattempt(post, to=\"bob\", text=\"0123456789\")\nfinal(1)")}, 1},
+		{"bytesPerDestination", Limits{BytesPerDestination: 60}, []string{block("post(to=\"bob@x.com\", text=\"0\")\nattempt(post, to=\"Bob <BOB@x.com.>\", text=\"0123456789\")\nfinal(1)")}, 1},
 		{"identicalCalls", Limits{}, []string{block("for i in range(3):\n    attempt(fails, text=\"x\")\nfinal(1)")}, 0},
 		{"identicalCalls", Limits{IdenticalCalls: 2}, []string{block("attempt(fails, text=\"x\")"), block("attempt(fails, text=\"x\")\nnote(text=\"late\")\nfinal(1)")}, 0},
 		{"identicalCalls", Limits{}, []string{block("page()\ndiary()\nfor i in range(9):\n    attempt(post, to=\"mallory\")\nfinal(1)")}, 2},

@@ -66,7 +66,44 @@ func parse(event string, out []byte) (answer, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return answer{}, errors.New("invalid JSON: more text stands after the verdict")
 	}
+	d = json.NewDecoder(bytes.NewReader(out))
+	d.UseNumber()
+	if err := once(d); err != nil {
+		return answer{}, fmt.Errorf("invalid JSON: %w", err)
+	}
 	return read(event, top)
+}
+
+// once refuses JSON in which an object has a key twice: readers differ on which of the two counts, so nobody knows what was decided.
+// Preconditions: d reads a value that was decoded once, which bounds its depth.
+func once(d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	open, nested := token.(json.Delim)
+	if !nested {
+		return nil
+	}
+	seen := make(map[string]bool)
+	for d.More() {
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name, _ := key.(string)
+			if seen[name] {
+				return fmt.Errorf("the key %q stands twice in one object", name)
+			}
+			seen[name] = true
+		}
+		if err := once(d); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token() // the end of the object or list
+	return err
 }
 
 // spoken is what text that is not JSON adds to a prompt, as it does in Claude Code. At every other event it is for people.

@@ -160,6 +160,24 @@ func TestOnlySoMuchChatterIsLogged(t *testing.T) {
 	}
 }
 
+// A flood ends the server, and not the patience of the run: of 300,000 messages no
+// more than 10,000 are read. The next call starts it again.
+func TestAFloodOfMessagesEndsTheServer(t *testing.T) {
+	for _, name := range []string{"alarms", "logs", "steps", "answers"} {
+		t.Run(name, func(t *testing.T) {
+			r := hostileRun(t, name, "few")
+			err := r.fails(t, "h_"+name, nil, "more than 10000 messages that nobody asked for", "may have happened")
+			if !errors.Is(err, bridge.ErrOutcomeUnknown) {
+				t.Errorf("%v: what was sent has an unknown outcome", err)
+			}
+			if got := r.value(t, "h_few", nil); got != "done" {
+				t.Errorf("the next call gave %v", got)
+			}
+			r.value(t, "h_few", nil) // each call has messages of its own
+		})
+	}
+}
+
 func TestADeadServerIsStartedAgainTwice(t *testing.T) {
 	r := hostileRun(t, "die", "die-2", "die-3", "echo")
 	for _, name := range []string{"h_die", "h_die_2"} {

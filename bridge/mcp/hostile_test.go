@@ -235,6 +235,8 @@ func (h *hostile) call(id json.RawMessage, name string, args, meta json.RawMessa
 			h.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1,"message":"chat\u001b[2J"}}`)
 		}
 		h.text(id, "done")
+	case "alarms", "logs", "steps", "answers", "few":
+		h.babble(id, name)
 	case "token":
 		h.text(id, string(meta))
 	case "many":
@@ -242,4 +244,25 @@ func (h *hostile) call(id json.RawMessage, name string, args, meta json.RawMessa
 	default:
 		h.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"there is no tool %s"}}`, id, name)
 	}
+}
+
+// babble answers after so many messages that nobody asked for that a client which
+// keeps or handles each of them is not heard of again.
+func (h *hostile) babble(id json.RawMessage, name string) {
+	n, text := 300_000, map[string]string{
+		"alarms":  `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`,
+		"logs":    `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`,
+		"steps":   `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`,
+		"answers": `{"jsonrpc":"2.0","id":987654321,"result":{}}`,
+		"few":     `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`,
+	}[name]
+	if name == "few" {
+		n = 9_000
+	}
+	out := bufio.NewWriter(h.out)
+	for range n {
+		fmt.Fprintln(out, text)
+	}
+	out.Flush()
+	h.text(id, "done")
 }

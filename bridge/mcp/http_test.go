@@ -157,3 +157,36 @@ func TestARemoteCallThatBreaks(t *testing.T) {
 		})
 	}
 }
+
+// A site that answers with messages that nobody asked for is hung up on: it never
+// gets rid of all 300,000.
+func TestAFloodOfEventsIsNotRead(t *testing.T) {
+	s := newSDKServer()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	sent := make(chan int, 1)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct{ Method string }
+		_ = json.Unmarshal(body, &m)
+		if m.Method != "tools/call" {
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		n := 0
+		for ; n < 300_000; n++ {
+			if _, err := fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%q}}\r\n\r\n", strings.Repeat("x", 200)); err != nil {
+				break
+			}
+		}
+		sent <- n
+	}))
+	t.Cleanup(site.Close)
+	l := newLab(t, remote(site.URL))
+	l.cfg.Transport = direct(t)
+	newRun(t, l.connect(t).Tools()).fails(t, "web_greet", args{"name": "Ada"}, "may have happened")
+	if n := <-sent; n == 300_000 {
+		t.Error("all of it was read")
+	}
+}

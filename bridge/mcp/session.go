@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -32,11 +33,13 @@ func (s *server) dial(ctx context.Context) (_ *session, err error) {
 	n := &session{broken: make(chan struct{}), gone: make(chan struct{})}
 	var t sdk.Transport
 	if s.URL != "" {
-		t = s.cfg.transport(&s.Server)
+		cfg := *s.cfg
+		cfg.Transport = counting{cfg.Transport}
+		t = cfg.transport(&s.Server)
 	} else if n.proc, t, err = s.run(); err != nil {
 		return nil, err
 	} else {
-		t = watched{t, &s.stale}
+		t = watched{t, s}
 	}
 	n.mcp, err = s.client().Connect(ctx, t, nil)
 	if err != nil {
@@ -51,32 +54,107 @@ func (s *server) dial(ctx context.Context) (_ *session, err error) {
 	return n, nil
 }
 
+// maxUnasked bounds the messages of a server after a question of ours: a report of
+// progress every few milliseconds of a long call. The SDK keeps all that it has
+// not handled yet.
+const maxUnasked = 10_000
+
+// errFlood ends the connection with a server that talks without end.
+var errFlood = fmt.Errorf("more than %d messages that nobody asked for", maxUnasked)
+
 // watched notes that tools changed in the order of the messages. The SDK handles
 // what a server says unasked beside its answers, so that the next call could come
-// first. Over HTTP there is no such order.
+// first; and one by one, so that it is not given what nobody reads. Over HTTP there
+// is no such order, and the SDK needs its own connection.
 type watched struct {
 	sdk.Transport
-	stale *atomic.Bool
+	s *server
 }
 
 // Connect implements sdk.Transport.
 func (w watched) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := w.Transport.Connect(ctx)
-	return watchedConn{c, w.stale}, err
+	return &watchedConn{Connection: c, s: w.s}, err
 }
 
 type watchedConn struct {
 	sdk.Connection
-	stale *atomic.Bool
+	s       *server
+	unasked atomic.Int64 // messages since our last question
+}
+
+// Write implements sdk.Connection.
+func (c *watchedConn) Write(ctx context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		c.unasked.Store(0)
+	}
+	return c.Connection.Write(ctx, m)
 }
 
 // Read implements sdk.Connection.
-func (c watchedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
-	m, err := c.Connection.Read(ctx)
-	if r, ok := m.(*jsonrpc.Request); ok && r.Method == toolsChanged {
-		c.stale.Store(true)
+func (c *watchedConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		m, err := c.Connection.Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if c.unasked.Add(1) > maxUnasked {
+			return nil, errFlood
+		}
+		if r, ok := m.(*jsonrpc.Request); !ok || r.IsCall() || c.heeds(r.Method) {
+			return m, nil
+		}
 	}
-	return m, err
+}
+
+// heeds reports whether anyone reads what the server says.
+func (c *watchedConn) heeds(method string) bool {
+	switch method {
+	case toolsChanged:
+		c.s.stale.Store(true)
+	case "notifications/progress":
+		return c.s.notes.Load() < maxNotes
+	case "notifications/cancelled":
+		return true
+	}
+	return false
+}
+
+// counting bounds the messages of each stream that a server with a URL answers with.
+type counting struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.base.RoundTrip(req)
+	if err == nil && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &events{ReadCloser: resp.Body}
+	}
+	return resp, err
+}
+
+// events counts what a stream holds. A blank line ends an event.
+type events struct {
+	io.ReadCloser
+	n    int
+	text bool // the line holds something
+}
+
+func (e *events) Read(p []byte) (int, error) {
+	if e.n > maxUnasked {
+		return 0, errFlood
+	}
+	n, err := e.ReadCloser.Read(p)
+	for _, c := range p[:n] {
+		switch {
+		case c != '\n':
+			e.text = e.text || c != '\r'
+		case e.text:
+			e.text = false
+		default:
+			e.n++
+		}
+	}
+	return n, err
 }
 
 const toolsChanged = "notifications/tools/list_changed"

@@ -143,9 +143,10 @@ func TestNoProgramGetsOut(t *testing.T) {
 	for _, kind := range confining {
 		w := newWorld(t)
 		box := w.open(t, sandbox.Config{Kind: kind})
-		path := listen(t, "unix", w.path("home/sock"))
+		path, in, drafts := listen(t, "unix", w.path("home/sock")), listen(t, "unix", w.path("ws/src/sock")), listen(t, "unix", w.path("ws/drafts/sock"))
 		for _, attack := range [][]string{
 			{"connect", "tcp4", tcp4}, {"connect", "tcp6", tcp6}, {"connect", "unix", abstract}, {"connect", "unix", path},
+			{"connect", "unix", in}, {"connect", "unix", drafts}, {"datagram", listenDatagrams(t, w.path("ws/drafts/log"))},
 			{"raw"}, {"ptrace"}, {"limits"}, {"namespaces"}, {"terminal"}, {"fds"},
 			{"signal", strconv.Itoa(os.Getpid() + 1<<22)}, // the host's, seen below; here: a process that is not there
 		} {
@@ -157,7 +158,8 @@ func TestNoProgramGetsOut(t *testing.T) {
 	}
 	w := newWorld(t)
 	box := w.open(t, sandbox.Config{Kind: sandbox.None})
-	for _, attack := range [][]string{{"connect", "tcp4", tcp4}, {"connect", "tcp6", tcp6}, {"connect", "unix", abstract}} {
+	for _, attack := range [][]string{{"connect", "tcp4", tcp4}, {"connect", "tcp6", tcp6}, {"connect", "unix", abstract},
+		{"connect", "unix", listen(t, "unix", w.path("ws/src/sock"))}, {"datagram", listenDatagrams(t, w.path("ws/drafts/log"))}} {
 		if r := run(t, box, append([]string{w.self, attackMarker}, attack...)...); r.ExitCode != 0 {
 			t.Errorf("%s does nothing, even without a box: %s", attack, r.Stdout.Text)
 		}
@@ -172,6 +174,35 @@ func listen(t *testing.T, network, address string) string {
 	}
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
+}
+
+func listenDatagrams(t *testing.T, path string) string {
+	t.Helper()
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return path
+}
+
+// Without sockets of files, what people work with works: it talks by pairs and pipes.
+func TestProgramsWorkWithoutUnixSockets(t *testing.T) {
+	t.Setenv("HOME", "/nonexistent")
+	for _, kind := range confining {
+		w := newWorld(t)
+		box := w.open(t, sandbox.Config{Kind: kind})
+		for name, script := range map[string]string{
+			"a shell":     `x=$(echo a | { read y; echo $y; }) && [ $x = a ] && { sleep 0 & wait $!; }`,
+			"sort":        `printf 'b\na\n' | sort | head -1 | grep -q a`,
+			"a perl pair": `perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or die $!; syswrite A, "x"; sysread B, $x, 1; exit($x ne "x")'`,
+			"names":       `getent passwd root && ls -l src`,
+		} {
+			if r := w.sh(t, box, script); r.ExitCode != 0 {
+				t.Errorf("%s: %s: exit %d: %s%s", kind, name, r.ExitCode, r.Stdout.Text, r.Stderr.Text)
+			}
+		}
+	}
 }
 
 func TestForeignCallsKill(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 // attacks are what this program does in a box when it is the attacker. No error means that the attack succeeded.
 var attacks = map[string]func([]string) error{
 	"connect":    connect,
+	"datagram":   sendDatagram,
 	"raw":        rawSockets,
 	"ptrace":     trace,
 	"forks":      forks,
@@ -44,6 +45,27 @@ func connect(args []string) error {
 		return err
 	}
 	return c.Close()
+}
+
+// sendDatagram sends to a socket from one of a pair, with an address or after connecting it anew.
+func sendDatagram(args []string) error {
+	to := &unix.SockaddrUnix{Name: args[0]}
+	var errs []error
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_STREAM, unix.SOCK_SEQPACKET} {
+		pair, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if err = unix.Connect(pair[0], to); err != nil && kind != unix.SOCK_SEQPACKET { // which ignores the address
+			err = unix.Sendto(pair[0], []byte("x"), 0, to)
+		}
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // rawSockets succeeds if one of the sockets can be made that no command is to have.

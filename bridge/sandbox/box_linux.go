@@ -23,7 +23,6 @@ import (
 type Box struct {
 	cfg    Config
 	back   backend
-	proxy  *boxproxy.Proxy // nil without an allow-list
 	report Report
 }
 
@@ -40,6 +39,7 @@ type job struct {
 	masked   []string // more that it may not
 	writable []string // more that it may write
 	kept     []string // in that, what is to stay as it is
+	socket   string   // of the host's proxy; "" means none
 }
 
 // A process is one that is about to be started.
@@ -49,8 +49,9 @@ type process struct {
 	owned   []*os.File   // the child's, to be closed here once it has them
 	kill    func() error // ends it before its time; nil means SIGKILL
 	killed  atomic.Bool
-	gone    func() error // called when it has ended: returns when nothing is left of it; may be nil
-	release func() error // gives back what it used; may be nil
+	gone    func() error    // called when it has ended: returns when nothing is left of it; may be nil
+	release func() error    // gives back what it used; may be nil
+	proxy   *boxproxy.Proxy // nil without an allow-list
 }
 
 // own takes what a function that makes a file returns.
@@ -105,10 +106,14 @@ const maxStatus = 4 << 10
 // giveUp frees all that the process was given.
 func (p *process) giveUp() error {
 	p.closeOwned()
-	if p.release == nil {
-		return nil
+	var errs []error
+	if p.proxy != nil {
+		errs = append(errs, p.proxy.Close())
 	}
-	return p.release()
+	if p.release != nil {
+		errs = append(errs, p.release())
+	}
+	return errors.Join(errs...)
 }
 
 func (p *process) closeOwned() {
@@ -161,21 +166,14 @@ func open1(ctx context.Context, c Config) (*Box, error) {
 		if err != nil {
 			return nil, err
 		}
-		back := &bwrapBox{cfg: c, path: path, self: self, pids: pids}
-		if c.Network == Allowlist {
-			if b.proxy, err = boxproxy.New(c.Dial); err != nil {
-				return nil, fmt.Errorf("proxy: %w", err)
-			}
-			back.proxy = b.proxy
-		}
-		b.back = back
+		b.back = &bwrapBox{cfg: c, path: path, self: self, pids: pids}
 	case c.Network == Allowlist:
 		return nil, errors.New("the network allowlist needs bubblewrap")
 	default:
 		b.back = &bareBox{cfg: c, self: self, pids: pids}
 	}
 	if err := b.try(ctx); err != nil {
-		return nil, errors.Join(err, b.Close())
+		return nil, err
 	}
 	return b, nil
 }
@@ -190,13 +188,8 @@ func canMakePids(self string) bool {
 // Report says what was seen to hold when the box was opened.
 func (b *Box) Report() Report { return b.report }
 
-// Close ends what serves the commands. Commands that still run lose the network.
-func (b *Box) Close() error {
-	if b.proxy == nil {
-		return nil
-	}
-	return b.proxy.Close()
-}
+// Close gives back what a box holds between commands, which is nothing on this system: all that serves one ends with it.
+func (b *Box) Close() error { return nil }
 
 // Run runs a command and waits for its end, for its time limit or for ctx. A command that ran is no error, however it ended; a
 // *MaskError, a *ReadOnlyError or a *StartError is one that did not run, and the error of ctx one that was killed.
@@ -244,6 +237,9 @@ func (b *Box) run(ctx context.Context, c Command, j job, keep Limits) (r Result,
 		said, err = p.run(status)
 	}
 	err = errors.Join(err, p.giveUp())
+	if p.proxy != nil {
+		r.Sent = p.proxy.Sent()
+	}
 	r.Stdout, r.Stderr = stdout.output(), stderr.output()
 	switch {
 	case p.killed.Load() && ctx.Err() != nil:

@@ -29,11 +29,10 @@ const (
 
 // bwrapBox starts commands by bubblewrap.
 type bwrapBox struct {
-	cfg   Config
-	path  string          // of bwrap
-	self  string          // of this program
-	pids  bool            // root: a pid namespace around it has the limit of processes, to which the kernel does not hold root otherwise
-	proxy *boxproxy.Proxy // nil without an allow-list
+	cfg  Config
+	path string // of bwrap
+	self string // of this program
+	pids bool   // root: a pid namespace around it has the limit of processes, to which the kernel does not hold root otherwise
 }
 
 func (b *bwrapBox) program() string { return stagePath }
@@ -43,15 +42,18 @@ func (b *bwrapBox) prepare(ctx context.Context, j job, status *os.File) (*proces
 	if err != nil {
 		return nil, err
 	}
+	p := &process{}
+	if b.cfg.Network == Allowlist {
+		if p.proxy, err = boxproxy.New(b.cfg.Dial); err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		j.socket, j.plan.Proxy = p.proxy.Socket(), proxyPath
+	}
 	args, err := b.arguments(j, append(masks, j.masked...))
 	if err != nil {
-		return nil, err
+		return p, err
 	}
-	j.plan.Calls, j.plan.Env = &restrict.Calls{}, b.cfg.environment(boxHome)
-	if b.proxy != nil {
-		j.plan.Proxy = proxyPath
-	}
-	p := &process{}
+	j.plan.Calls, j.plan.Env = &restrict.Calls{Network: b.cfg.Network == HostNet}, b.cfg.environment(boxHome)
 	planFile, argsFile := p.own(j.plan.file()), p.own(memfile("args", []byte(strings.Join(args, "\x00")+"\x00")))
 	command := []string{b.path, "--args", strconv.Itoa(fdArgs), "--", stagePath, marker, roleConfine}
 	p.command(ctx, command, planFile, status, argsFile)
@@ -99,8 +101,8 @@ func (b *bwrapBox) arguments(j job, masks []string) ([]string, error) {
 		}
 		a = append(a, m...)
 	}
-	if b.proxy != nil {
-		a = append(a, "--ro-bind", b.proxy.Socket(), proxyPath)
+	if j.socket != "" {
+		a = append(a, "--ro-bind", j.socket, proxyPath)
 	}
 	return append(a, "--remount-ro", "/"), nil
 }

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -89,12 +87,33 @@ func (p probes) writable() string {
 
 func (p probes) reachable() string {
 	for _, d := range p.Dial {
-		if c, err := net.DialTimeout(d[0], d[1], time.Second); err == nil {
-			c.Close()
+		if reach(d[0], d[1]) == nil {
 			return "connected to " + d[0] + " " + d[1]
 		}
 	}
 	return ""
+}
+
+func reach(network, address string) error {
+	if network == "unixgram" {
+		return sendFromPair(address)
+	}
+	c, err := net.DialTimeout(network, address, time.Second)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
+// sendFromPair sends to a socket that it need not make one for: one of a pair of datagrams can send to any.
+func sendFromPair(path string) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	return unix.Sendto(pair[0], []byte{0}, unix.MSG_DONTWAIT, &unix.SockaddrUnix{Name: path})
 }
 
 func privileges() string {
@@ -183,9 +202,10 @@ func askProxy() string {
 	return ""
 }
 
-// processes has a child start others. While there is room for none, this process must not need another thread, for which the Go
-// runtime would end it: so it waits in the plainest way.
+// processes has a child start others. While there is room for none, this process must not need another thread: so it has made what it
+// could want, and waits in the plainest way.
 func (p probes) processes() string {
+	makeThreads()
 	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
 	if errno != 0 {
 		return errno.Error()
@@ -202,26 +222,34 @@ func (p probes) processes() string {
 }
 
 // startMany ends this process with status 0 when no process can be started any more, and 1 when n could. It runs in a copy of a
-// process of which only this thread was copied: no more of Go can be used than this. Its children end at once, and count, since nobody
-// waits for them.
+// process of which only this thread was copied: no more of Go can be used than this. Its children end at once, and count until it has
+// waited for them, at the end: left to others to wait for, they would fill the table after this has ended.
 //
 //go:norace
 //go:nosplit
 func startMany(n int) {
+	status := uintptr(1)
 	for range n {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
-		if errno != 0 || pid == 0 {
+		if errno == 0 && pid == 0 {
 			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 		}
+		if errno != 0 {
+			status = 0
+			break
+		}
 	}
-	unix.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
+	for errno := unix.Errno(0); errno == 0 || errno == unix.EINTR; { // until there are none
+		_, _, errno = unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), 0, 0, 0, 0, 0)
+	}
+	unix.RawSyscall(unix.SYS_EXIT_GROUP, status, 0, 0)
 }
 
 // canaryTime bounds the trial of a box.
 const canaryTime = 30 * time.Second
 
-// errLost is a canary that did not come back. A box that only claims to be one loses each; in one that holds a canary may die while it
-// fills the process table, if its runtime wants a thread in that moment (1 of 40, measured on a busy machine).
+// errLost is a canary that did not come back. A box that only claims to be one loses each. One that holds should lose none: but while a
+// canary fills the process table, nothing can be started, and who needs to may die.
 var errLost = errors.New("the canary did not come back")
 
 // canaries is how many are sent before a box counts as one that loses them.
@@ -248,7 +276,7 @@ func (b *Box) send(ctx context.Context) error {
 	if b.cfg.Kind == Bwrap {
 		j.masked, j.writable, j.kept = []string{p.Masked}, []string{filepath.Dir(filepath.Dir(p.Kept))}, []string{p.Kept}
 	}
-	p.Proxy = b.proxy != nil
+	p.Proxy = b.cfg.Network == Allowlist
 	in, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -294,7 +322,7 @@ func (b *Box) judge(s sightings) error {
 		delete(s.Not, SawMasks) // there, commands are refused instead
 		delete(s.Not, SawReadOnly)
 	}
-	if b.proxy != nil {
+	if b.cfg.Network == Allowlist {
 		required = append(required, SawProxy)
 	}
 	for name, not := range s.Not {
@@ -313,76 +341,4 @@ func (b *Box) judge(s sightings) error {
 	}
 	b.report.Confined = b.cfg.Kind != None
 	return nil
-}
-
-// plant makes what the canary is to look for. done takes it away again.
-func plant(c Config) (p probes, done func(), err error) {
-	dir, err := plantDir(c)
-	if err != nil {
-		return p, nil, err
-	}
-	var close func()
-	p.Dial, close, err = listeners()
-	done = func() {
-		close()
-		_ = removeAll(dir) // of no use to anybody
-	}
-	inside, outside := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	secret := filepath.Join(outside, "secret")
-	p.Inside, p.Masked, p.Kept = filepath.Join(inside, "open"), filepath.Join(inside, "masked"), filepath.Join(inside, "writable", "dir", "kept")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(p.Kept), 0o700), os.Mkdir(outside, 0o700))
-	for _, path := range []string{p.Inside, p.Masked, p.Kept, secret} {
-		err = errors.Join(err, os.WriteFile(path, []byte(rand.Text()), 0o600))
-	}
-	if err != nil {
-		done()
-		return p, nil, err
-	}
-	p.Outside = []string{secret, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), secret), "/proc/1/root" + secret, "/proc/self/root" + secret}
-	p.Write = []string{filepath.Join(outside, "written"), filepath.Join(inside, "written")}
-	if !slices.Contains(c.Writable, c.Dir) {
-		p.Write = append(p.Write, filepath.Join(c.Dir, ".codeact-canary-"+rand.Text()))
-	}
-	p.Host, p.HostSpace, p.Environ = os.Getpid(), "unknown", digestOf("/proc/self/environ")
-	if space, err := os.Readlink("/proc/self/ns/pid"); err == nil {
-		p.HostSpace = space
-	}
-	p.Limits, p.Processes = c.Limits.rlimits(), c.Limits.Processes+reservedPids+1
-	return p, done, nil
-}
-
-// listeners are there for the canary to reach. A machine may lack some of them.
-func listeners() (dial [][2]string, done func(), err error) {
-	var open []net.Listener
-	for _, l := range [][2]string{{"tcp4", "127.0.0.1:0"}, {"tcp6", "[::1]:0"}, {"unix", "@codeact-canary-" + rand.Text()}} {
-		if listener, err := net.Listen(l[0], l[1]); err == nil {
-			open = append(open, listener)
-			dial = append(dial, [2]string{l[0], listener.Addr().String()})
-		}
-	}
-	if len(dial) < 2 { // an address and the abstract socket
-		err = fmt.Errorf("of what could be seen to be unreachable, here is only %q", dial)
-	}
-	return dial, func() {
-		for _, l := range open {
-			l.Close()
-		}
-	}, err
-}
-
-// plantDir makes a directory that the box does not show.
-func plantDir(c Config) (string, error) {
-	var last error = fs.ErrNotExist
-	for _, base := range []string{os.TempDir(), "/var/tmp", "/dev/shm"} {
-		base, err := filepath.EvalSymlinks(base)
-		if err != nil || slices.ContainsFunc(c.roots(nil), func(r string) bool { return within(r, base) }) {
-			continue
-		}
-		dir, err := os.MkdirTemp(base, "codeact-canary-")
-		if err == nil {
-			return dir, nil
-		}
-		last = err
-	}
-	return "", fmt.Errorf("no directory for what the canary must not see: %w", last)
 }

@@ -47,8 +47,16 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
+	base, err := os.MkdirTemp("", "world-") // not t.TempDir, which is too long for the path of a socket
 	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(base); err != nil {
+			t.Error(err)
+		}
+	})
+	if base, err = filepath.EvalSymlinks(base); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()

@@ -64,9 +64,16 @@ func TestABoxWithAnAllowlistReachesItsHostsAndNoOther(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", url, r.Stdout.Text, want)
 		}
 	}
-	for _, attack := range [][]string{{"connect", "tcp4", plain.Listener.Addr().String()}, {"raw"}, {"fds"}} {
+	for _, attack := range [][]string{{"connect", "tcp4", plain.Listener.Addr().String()}, {"raw"}, {"fds"},
+		{"connect", "unix", listen(t, "unix", w.path("ws/drafts/sock"))}, {"datagram", listenDatagrams(t, w.path("ws/drafts/log"))}} {
 		if r := run(t, box, append([]string{"/run/codeact/stage", attackMarker}, attack...)...); r.ExitCode != exitRefused {
 			t.Errorf("%s: %s", attack, r.Stdout.Text)
+		}
+	}
+	for script, want := range map[string]int64{`exit 0`: 0, `printf 'POST http://good.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n%01000d' 0 >&3; cat <&3`: 1000} {
+		r := run(t, box, "bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/3128; "+script)
+		if n := r.Sent["good.test"]; r.Sent == nil || n < want || n > 2*want || len(r.Sent) != int(min(want, 1)) {
+			t.Errorf("%s: sent %v: %s%s", script, r.Sent, r.Stdout.Text, r.Stderr.Text)
 		}
 	}
 	// The forwarder is not the command's child, and what waits for all children does not wait for it.

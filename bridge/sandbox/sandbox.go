@@ -29,7 +29,7 @@ const (
 const (
 	NoNetwork = "none"      // loopback of its own, or not even that
 	Allowlist = "allowlist" // a proxy on loopback, which dials by Config.Dial; needs bubblewrap
-	HostNet   = "host"      // the network of this machine
+	HostNet   = "host"      // the network of this machine; with bubblewrap also the Unix sockets in the directories that are shown
 )
 
 // Config is what a box shows and allows. The zero values are the strictest.
@@ -100,7 +100,7 @@ type Report struct {
 const (
 	SawFiles      = "files"           // a file outside cannot be read
 	SawWrites     = "writes"          // nothing can be written but what is writable
-	SawNetwork    = "network"         // a listener of this machine cannot be reached, by IPv4, IPv6 or an abstract socket
+	SawNetwork    = "network"         // a listener of this machine cannot be reached, by IPv4, IPv6 or a Unix socket, abstract or in a directory that is shown
 	SawNoNewPrivs = "no_new_privs"    // setuid programs gain nothing
 	SawSeccomp    = "seccomp"         // system calls are filtered
 	SawMasks      = "masks"           // a masked file cannot be read
@@ -129,6 +129,7 @@ type Result struct {
 	Signal         string // the name of that signal
 	TimedOut       bool
 	Stdout, Stderr Output
+	Sent           map[string]int64 // bytes that went to each host of the allow-list, by its name in lower case; nil without an allow-list
 }
 
 // ErrUnavailable is what Open's error is (errors.Is) when there is no box to be had.

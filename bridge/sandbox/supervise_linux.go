@@ -22,6 +22,7 @@ func supervise() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
+	makeThreads() // the command can fill the process table
 	first := unix.Getpid() == 1
 	if first {
 		_ = limitPids(int(p.Limits.Processes)) // the canary sees whether it held

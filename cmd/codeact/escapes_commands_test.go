@@ -184,7 +184,7 @@ func TestTrustShowsNothingOfTheEscapeTable(t *testing.T) {
 		}
 		return s.seen(0, "trust", "list")
 	}, long: 500}.run(t, "the list")
-	place{show: func(text string) string { return newStage(t, "").seen(0, "trust", "revoke", text) }, long: 500}.run(t, "revoke")
+	place{show: func(text string) string { return newStage(t, "").seen(1, "trust", "revoke", text) }, long: 5000}.run(t, "revoke")
 }
 
 // A fault of a file quotes it: the excerpt, the key and the value are escaped.

@@ -72,6 +72,9 @@ func listTrusted(s *sys) error {
 }
 
 func revokeTrust(s *sys, digest string) error {
+	if err := person(s); err != nil {
+		return err
+	}
 	home, err := s.home()
 	if err != nil {
 		return err
@@ -99,6 +102,11 @@ func trust(s *sys, path string, params []string, digest string, print bool) erro
 	values, err := pairs(params)
 	if err != nil {
 		return usage(err)
+	}
+	if !print {
+		if err := person(s); err != nil {
+			return err
+		}
 	}
 	t, err := taskfile.Load(path, taskfile.Options{Env: s.env, Home: s.userHome, Params: values})
 	if err != nil {
@@ -133,7 +141,7 @@ func trust(s *sys, path string, params []string, digest string, print bool) erro
 	if err != nil {
 		return err
 	}
-	changed, err := assembly.Trust(home, t.Digest(), strings.ReplaceAll(where, "\n", " "))
+	changed, err := assembly.Trust(home, t.Digest(), where)
 	if err == nil {
 		fmt.Fprintf(s.stdout, "trusted %s changed: %v\n", t.Digest(), changed)
 	}

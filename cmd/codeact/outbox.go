@@ -21,6 +21,7 @@ import (
 	"github.com/codeact-dev/codeact/engine"
 	"github.com/codeact-dev/codeact/engine/assembly"
 	"github.com/codeact-dev/codeact/engine/outbox"
+	"github.com/codeact-dev/codeact/engine/taskfile"
 )
 
 func newOutbox(s *sys) *cobra.Command {
@@ -125,15 +126,39 @@ func showDraft(s *sys, id string, asJSON bool) error {
 	if asJSON {
 		return writeJSON(s, map[string]any{"id": e.ID, "state": e.State, "digest": digest, "origin": e.Origin, "question": e.Question, "edited": args, "end": e.End})
 	}
+	warnChanged(s, e, nil)
 	fmt.Fprint(s.stdout, strings.Replace(dialog(e.Question), "asks to run", "was staged", 1))
 	for _, a := range args {
 		fmt.Fprintf(s.stdout, "edited: %s%s = %s\n", scan.Line(a.Name, 100), marks(a), untabbed(a.Value))
 	}
 	fmt.Fprintf(s.stdout, "task: %s\nstate: %s\ndigest: %s\n", scan.Line(e.Origin.Task, 4096), e.State, digest)
-	if e.State == outbox.Sending {
+	switch {
+	case e.State == outbox.Sending:
 		fmt.Fprintln(s.stdout, "! sending it was begun and did not end: it may have been sent")
+	case e.End.Digest != "" && e.End.Digest != digest:
+		fmt.Fprintf(s.stdout, "! what was sent had the digest %s: its files were changed since\n", scan.Line(e.End.Digest, 100))
 	}
 	return nil
+}
+
+// warnChanged says when the task of a draft is not what it was when the draft was
+// made. That stops nothing: every gate judges the draft again.
+func warnChanged(s *sys, e outbox.Entry, params map[string]string) {
+	if e.Origin.Digest == "" || e.State != outbox.Staged && e.State != outbox.Sending {
+		return
+	}
+	all := maps.Clone(e.Origin.Params)
+	if all == nil {
+		all = make(map[string]string, len(params))
+	}
+	maps.Copy(all, params)
+	t, err := taskfile.Load(e.Origin.Task, taskfile.Options{Env: s.env, Home: s.userHome, Params: all})
+	switch {
+	case err != nil:
+		fmt.Fprintf(s.stderr, "! whether the task has changed since the draft was made is not known: %s\n", scan.Line(err.Error(), 2000))
+	case t.Digest() != e.Origin.Digest:
+		fmt.Fprintln(s.stderr, "! the task has changed since the draft was made")
+	}
 }
 
 // edited is the arguments of a draft that a person changed, as they are shown. What
@@ -163,6 +188,10 @@ func edited(e outbox.Entry) ([]bridge.Arg, error) {
 	return args, nil
 }
 
+// maxEdit bounds the file of an edit, in bytes. An argument larger than this is a file, and
+// belongs in one.
+const maxEdit = 1 << 20
+
 func editDraft(s *sys, id, path string) error {
 	if err := person(s); err != nil {
 		return err
@@ -180,9 +209,12 @@ func editDraft(s *sys, id, path string) error {
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, 1<<20))
-	if err != nil {
+	data, err := io.ReadAll(io.LimitReader(in, maxEdit+1))
+	switch {
+	case err != nil:
 		return usage(err)
+	case len(data) > maxEdit:
+		return usage(fmt.Errorf("%s: longer than %d bytes, which is the most that an edit may have", path, maxEdit))
 	}
 	v, err := parseJSON(string(data))
 	args, ok := v.(map[string]any)
@@ -206,7 +238,7 @@ func dropDraft(s *sys, id, reason string, lost bool) error {
 	if err != nil {
 		return err
 	}
-	if err := box.Settle(id, outbox.End{State: outbox.Dropped, By: s.principal(""), At: time.Now(), Reason: reason, Lost: lost}); err != nil {
+	if err := box.Drop(id, outbox.End{By: s.principal(""), At: time.Now(), Reason: reason, Lost: lost}); err != nil {
 		return err
 	}
 	fmt.Fprintf(s.stdout, "dropped %s changed: true\n", id)
@@ -219,9 +251,9 @@ type sendFlags struct {
 	again, json   bool
 }
 
-// send marks the draft, then lets the engine carry its one call through the door.
-// Only a call that never began gives the mark back.
-func (f *sendFlags) send(ctx context.Context, s *sys, id string) error {
+// send takes the draft in hand, so that nobody else sends or changes it before the
+// end is written.
+func (f *sendFlags) send(ctx context.Context, s *sys, id string) (err error) {
 	if err := person(s); err != nil {
 		return err
 	}
@@ -229,31 +261,47 @@ func (f *sendFlags) send(ctx context.Context, s *sys, id string) error {
 	if err != nil {
 		return err
 	}
-	e, err := box.Load(id)
+	h, err := box.Hold(id)
 	if err != nil {
 		return err
 	}
-	approver, err := f.approver(s, e)
+	defer func() {
+		if fault := h.Close(); fault != nil {
+			err = errors.Join(err, fault)
+		}
+	}()
+	params, err := pairs(f.params)
+	if err != nil {
+		return usage(err)
+	}
+	warnChanged(s, h.Entry, params)
+	approver, err := f.approver(s, h.Entry)
 	if err != nil {
 		return err
 	}
-	if err := box.Begin(id, f.again); err != nil {
+	return f.deliver(ctx, s, h, approver)
+}
+
+// deliver marks the draft, then lets the engine carry its one call through the door.
+// Only a call that never began gives the mark back.
+func (f *sendFlags) deliver(ctx context.Context, s *sys, h *outbox.Held, by bridge.Approver) error {
+	if err := h.Begin(f.again); err != nil {
 		if errors.Is(err, outbox.ErrUnknown) {
 			err = fmt.Errorf("%w; look at the other side, then give --again, or drop it with --lost", err)
 		}
 		return err
 	}
-	o, err := f.carry(ctx, s, e, approver)
+	o, err := f.carry(ctx, s, h.Entry, by)
 	began := len(o.Calls) > 0 && o.Calls[0].Executed
 	switch {
 	case !began:
-		err = errors.Join(err, box.Release(id))
+		err = errors.Join(err, h.Release())
 	case o.Status == engine.Completed:
-		err = errors.Join(err, box.Settle(id, outbox.End{State: outbox.Sent, By: s.principal(""), At: time.Now(), Run: o.RunID}))
+		err = errors.Join(err, h.Sent(outbox.End{By: s.principal(""), At: time.Now(), Run: o.RunID}))
 	default:
-		err = errors.Join(err, fmt.Errorf("sending %s was begun and failed, so it may have been sent: %s", id, scan.Line(o.Reason, 2000)))
+		err = errors.Join(err, fmt.Errorf("sending %s was begun and failed, so it may have been sent: %s", h.ID, scan.Line(o.Reason, 2000)))
 	}
-	return f.report(s, id, o, err)
+	return f.report(s, h.ID, o, err)
 }
 
 func (f *sendFlags) report(s *sys, id string, o engine.Outcome, err error) error {
@@ -278,7 +326,7 @@ func (f *sendFlags) carry(ctx context.Context, s *sys, e outbox.Entry, by bridge
 		return engine.Outcome{}, err
 	}
 	opt.Approver = by
-	r, err := assembly.OpenDraft(e, opt)
+	r, err := assembly.OpenDraft(ctx, e, opt)
 	if err != nil {
 		return engine.Outcome{}, err
 	}

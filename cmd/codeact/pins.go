@@ -35,18 +35,18 @@ type pinFlags struct {
 }
 
 // open assembles the task without starting it.
-func (f *pinFlags) open(s *sys, task string) (*assembly.Run, error) {
+func (f *pinFlags) open(ctx context.Context, s *sys, task string) (*assembly.Run, error) {
 	opt, err := (&runFlags{params: f.params, trust: f.trust}).options(s)
 	if err != nil {
 		return nil, err
 	}
 	opt.Look = true
-	return opened(task, opt)
+	return opened(ctx, task, opt)
 }
 
 // diff exits with 1 where something is not as approved, as diff does.
 func (f *pinFlags) diff(ctx context.Context, s *sys, task string, servers []string) error {
-	r, err := f.open(s, task)
+	r, err := f.open(ctx, s, task)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (f *pinFlags) approve(ctx context.Context, s *sys, task string, servers []s
 	if err := person(s); err != nil {
 		return err
 	}
-	r, err := f.open(s, task)
+	r, err := f.open(ctx, s, task)
 	if err != nil {
 		return err
 	}

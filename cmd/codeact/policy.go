@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,9 +48,9 @@ func newPolicyCheck(s *sys) *cobra.Command {
 		Long: "Compile policy files, or with --task those of a task against its tools. It names tools with a capability\n" +
 			"that no rule covers, rules that can never fire, parameters that limit nothing, and known traps.\n" +
 			"Exit codes: 0 with warnings or without; 1 with warnings and --strict; 2 with errors.",
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			from.paths = args
-			return checkPolicy(s, from, strict, asJSON)
+			return checkPolicy(c.Context(), s, from, strict, asJSON)
 		},
 	}
 	from.flags(c, "check the policies of this task `FILE` against its tools")
@@ -58,11 +59,11 @@ func newPolicyCheck(s *sys) *cobra.Command {
 	return c
 }
 
-func checkPolicy(s *sys, from policySource, strict, asJSON bool) error {
+func checkPolicy(ctx context.Context, s *sys, from policySource, strict, asJSON bool) error {
 	if from.task == "" && len(from.paths) == 0 {
 		return usage(errors.New("give policy files, or --task FILE"))
 	}
-	p, run, err := from.compiled(s)
+	p, run, err := from.compiled(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,12 +90,12 @@ func checkPolicy(s *sys, from policySource, strict, asJSON bool) error {
 
 // compiled is the policy of the files, and with a task its own too, behind which
 // stands the run that only looks: whoever asks closes it. Without either it is nil.
-func (p policySource) compiled(s *sys) (*rules.Policy, *assembly.Run, error) {
+func (p policySource) compiled(ctx context.Context, s *sys) (*rules.Policy, *assembly.Run, error) {
 	switch {
 	case p.task != "" && len(p.params) > 0:
 		return nil, nil, usage(errors.New("--param goes with policy files; a task has its policyParams"))
 	case p.task != "":
-		r, err := look(s, p.task, p.paths)
+		r, err := look(ctx, s, p.task, p.paths)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -41,7 +42,7 @@ func newPolicyExplain(s *sys) *cobra.Command {
 			"of a trace, and print what each gate and rule found, with the values of what did not hold. With --task the\n" +
 			"tool, the security settings and the rules are those of the task; policy files add to them.\n" +
 			"What a trace does not hold is named: what rests on it is a guess. Nothing is run. Exit codes: 0; 2 with errors.",
-		RunE: func(_ *cobra.Command, args []string) error { x.from.paths = args; return x.explain(s) },
+		RunE: func(c *cobra.Command, args []string) error { x.from.paths = args; return x.explain(c.Context(), s) },
 	}
 	x.from.flags(c, "the tools, settings and policies of this task `FILE`")
 	c.Flags().StringVar(&x.call, "call", "", "a `FILE` with the call")
@@ -58,7 +59,7 @@ type explained struct {
 	Recorded *policy.Decision `json:"recorded,omitempty"` // what was decided then
 }
 
-func (x policyExplain) explain(s *sys) error {
+func (x policyExplain) explain(ctx context.Context, s *sys) error {
 	switch {
 	case (x.call == "") == (x.trace == ""):
 		return usage(errors.New("give --call FILE, or --trace RUN and --seq N"))
@@ -67,7 +68,7 @@ func (x policyExplain) explain(s *sys) error {
 	case x.call != "" && x.seq != 0:
 		return usage(errors.New("--seq goes with --trace"))
 	}
-	p, run, err := x.from.compiled(s)
+	p, run, err := x.from.compiled(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (f *runFlags) run(ctx context.Context, s *sys, path string) error {
 	}
 	p := newProgress(s, f.color)
 	p.every = f.verbose
-	r, file, err := f.open(s, path, p)
+	r, file, err := f.open(ctx, s, path, p)
 	if err != nil {
 		return f.refused(ctx, s, err)
 	}
@@ -132,7 +132,7 @@ func (f *runFlags) refused(ctx context.Context, s *sys, err error) error {
 
 // open assembles the run, and opens the file for its output before anything is
 // done: a run whose result cannot be kept should not begin.
-func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.File, error) {
+func (f *runFlags) open(ctx context.Context, s *sys, path string, p *progress) (*assembly.Run, *os.File, error) {
 	opt, err := f.options(s)
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +150,7 @@ func (f *runFlags) open(s *sys, path string, p *progress) (*assembly.Run, *os.Fi
 	if s.inTTY && s.errTTY && !f.noInput && path != "-" {
 		opt.Approver = &prompter{sys: s, progress: p}
 	}
-	r, err := opened(path, opt)
+	r, err := opened(ctx, path, opt)
 	if err != nil || f.output == "" {
 		return r, nil, err
 	}
@@ -204,8 +204,8 @@ func (f *runFlags) options(s *sys) (assembly.Options, error) {
 
 // opened assembles a run. Unless the error says otherwise, a file or a flag is
 // wrong.
-func opened(path string, opt assembly.Options) (*assembly.Run, error) {
-	r, err := assembly.Open(path, opt)
+func opened(ctx context.Context, path string, opt assembly.Options) (*assembly.Run, error) {
+	r, err := assembly.Open(ctx, path, opt)
 	switch {
 	case errors.Is(err, assembly.ErrState):
 		return nil, fmt.Errorf("%w; set CODEACT_HOME to a directory that you may write to", err)

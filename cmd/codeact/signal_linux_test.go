@@ -73,6 +73,26 @@ func TestSignals(t *testing.T) {
 	}
 }
 
+// A run that is still beginning ends as one that runs: what it waits for is stopped.
+func TestASignalStopsWhatARunStarts(t *testing.T) {
+	const silent = "touch began; exec sleep 1000\n"
+	for name, setting := range map[string]string{
+		"secret": "secrets: [{name: S, command: [sh, silent.sh]}]\n",
+		"server": "mcpServers: {m: {command: sh, args: [silent.sh], pin: record}}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, endless+setting, "tools.yaml", lookTool, "silent.sh", silent)
+			digest, _, _ := s.run("trust", "--print", "task.yaml")
+			began := func(string) bool { _, err := os.Stat(filepath.Join(s.dir, "began")); return err == nil }
+			if _, code := s.interrupt(syscall.SIGINT, began, "run", "--trust", strings.TrimSpace(digest), "task.yaml"); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			eventually(t, "its processes are gone", func() bool { return len(s.processes()) == 0 })
+		})
+	}
+}
+
 // A program that is killed outright takes its idle worker along. One that computes
 // ends by its own limit of processor time.
 func TestKilledLeavesNoWorker(t *testing.T) {

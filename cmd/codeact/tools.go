@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -20,8 +21,8 @@ func newTools(s *sys) *cobra.Command {
 	c := &cobra.Command{Use: "tools", Short: "List the tools that a task grants", Args: subcommand}
 	var task string
 	var asJSON bool
-	list := func(*cobra.Command, []string) error {
-		ts, err := granted(s, task)
+	list := func(c *cobra.Command, _ []string) error {
+		ts, err := granted(c.Context(), s, task)
 		if err != nil {
 			return err
 		}
@@ -30,8 +31,8 @@ func newTools(s *sys) *cobra.Command {
 	c.RunE = list
 	l := &cobra.Command{Use: "list", Short: "List the built-in tools, or those of a task", Args: none, RunE: list}
 	i := &cobra.Command{Use: "inspect NAME", Short: "Show everything that a tool declares", Args: one("the name of a tool", "fs_read"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			ts, err := granted(s, task)
+		RunE: func(c *cobra.Command, args []string) error {
+			ts, err := granted(c.Context(), s, task)
 			if err != nil {
 				return err
 			}
@@ -44,11 +45,11 @@ func newTools(s *sys) *cobra.Command {
 }
 
 // granted is the built-in tools, or what a task grants. Nothing is started.
-func granted(s *sys, task string) ([]bridge.Tool, error) {
+func granted(ctx context.Context, s *sys, task string) ([]bridge.Tool, error) {
 	if task == "" {
 		return tools.Builtin(tools.Names()...)
 	}
-	r, err := look(s, task, nil)
+	r, err := look(ctx, s, task, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,14 +63,14 @@ func granted(s *sys, task string) ([]bridge.Tool, error) {
 
 // look assembles a task without starting anything: it needs neither keys nor
 // trust.
-func look(s *sys, task string, policies []string) (*assembly.Run, error) {
+func look(ctx context.Context, s *sys, task string, policies []string) (*assembly.Run, error) {
 	f := runFlags{policies: policies}
 	opt, err := f.options(s)
 	if err != nil {
 		return nil, err
 	}
 	opt.Look = true
-	return opened(task, opt)
+	return opened(ctx, task, opt)
 }
 
 type toolJSON struct {

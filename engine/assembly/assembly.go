@@ -121,8 +121,9 @@ type Run struct {
 }
 
 // Open reads the task file at path and assembles its run. An error that is about
-// a file lists every fault with its place.
-func Open(path string, opt Options) (*Run, error) {
+// a file lists every fault with its place. The end of ctx stops what is being started;
+// what runs by then is the Run's, until Close.
+func Open(ctx context.Context, path string, opt Options) (*Run, error) {
 	if opt.Home == "" {
 		return nil, errors.New("assembly: Options.Home is required")
 	}
@@ -145,7 +146,7 @@ func Open(path string, opt Options) (*Run, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if err := r.assemble(); err != nil {
+	if err := r.assemble(ctx); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -170,24 +171,18 @@ func (r *Run) locate(path string) (err error) {
 	return nil
 }
 
-// assemble builds the parts, from the rules outwards.
-func (r *Run) assemble() (err error) {
-	if err := r.options(); err != nil {
+// assemble builds the parts, from the rules outwards. What can refuse the run without
+// starting anything comes first, then what starts programs of ours, then those of the
+// operator, and last the task's servers.
+func (r *Run) assemble(ctx context.Context) error {
+	secrets, err := r.prepare(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.vouch(); err != nil && !r.opt.Look {
+	if err := r.connect(ctx, secrets); err != nil {
 		return err
 	}
-	if r.dir, err = r.workspaceDir(); err != nil {
-		return err
-	}
-	if r.Policy, err = r.policies(); err != nil {
-		return err
-	}
-	if err := r.openBox(); err != nil {
-		return err
-	}
-	if r.Bridge, err = r.bridge(); err != nil || r.opt.Look {
+	if r.Bridge, err = r.bridge(secrets); err != nil || r.opt.Look {
 		return err
 	}
 	for _, w := range r.Policy.Check(r.Bridge.Tools()) {
@@ -195,28 +190,7 @@ func (r *Run) assemble() (err error) {
 			r.Warnings = append(r.Warnings, w.String())
 		}
 	}
-	if r.Model = (nobody{}); r.opt.Send == "" {
-		if r.Model, err = r.model(); err != nil {
-			return err
-		}
-	}
-	if r.Store, err = store.Open(r.traceDir()); err != nil {
-		return fmt.Errorf("%w: %w", ErrState, err)
-	}
-	if r.Task, err = r.task(); err != nil {
-		return err
-	}
-	if err := r.inbound(); err != nil {
-		return err
-	}
-	// One run needs one worker; a spare one would double its memory.
-	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement(), NoSpare: true})
-	if err != nil {
-		return err
-	}
-	if err := r.look(); err != nil {
-		return err
-	}
+	r.clean()
 	r.engine, err = engine.New(engine.Config{Model: r.Model, Bridge: r.Bridge, Interp: r.interp, Store: r.Store, Space: r.space, Hooks: r.turns,
 		Outbox: r.drafts(), Check: r.drifted, MaxOutputTokens: r.File.Model.MaxOutputTokens, Temperature: r.File.Model.Temperature,
 		Observe: r.opt.Observe, OnText: r.opt.OnText, Now: r.opt.Now, Log: r.opt.Log})

@@ -19,7 +19,7 @@ import (
 
 // openBox opens the box that the shell tool runs in, after it was seen to hold. A
 // task that grants no shell needs none.
-func (r *Run) openBox() error {
+func (r *Run) openBox(ctx context.Context) error {
 	if !slices.Contains(r.File.Tools.Builtin, "shell") || r.opt.Look {
 		return nil
 	}
@@ -27,11 +27,11 @@ func (r *Run) openBox() error {
 	if err != nil {
 		return err
 	}
-	r.box, err = sandbox.Open(context.Background(), cfg)
+	r.box, err = sandbox.Open(ctx, cfg)
 	if errors.Is(err, sandbox.ErrUnavailable) && r.optional() {
 		r.Warnings = append(r.Warnings, "shell runs without a box: "+err.Error())
 		cfg.Kind, cfg.Network = sandbox.None, sandbox.HostNet
-		r.box, err = sandbox.Open(context.Background(), cfg)
+		r.box, err = sandbox.Open(ctx, cfg)
 	}
 	if errors.Is(err, sandbox.ErrUnavailable) {
 		return fmt.Errorf("%w: shell needs a box that holds: %w; `workspace.sandbox: {required: false}` would run it without one", ErrPrecondition, err)
@@ -98,7 +98,7 @@ func (r *Run) masked() ([]string, error) {
 	}
 	defer s.Close()
 	c, err := s.Confine()
-	return append(c.Hidden, filepath.Join(r.opt.Home, "keys"), filepath.Join(r.opt.Home, "outbox")), err
+	return slices.Concat(c.Hidden, []string{filepath.Join(r.opt.Home, "keys"), filepath.Join(r.opt.Home, "outbox")}, r.secretFiles()), err
 }
 
 // allowlisted dials the hosts of workspace.sandbox.allow, by the rules of every other

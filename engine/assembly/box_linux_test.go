@@ -1,8 +1,11 @@
 package assembly_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/codeact-dev/codeact/engine"
@@ -42,6 +45,37 @@ tools: {builtin: [shell], mock: tools.yaml}
 	}
 	if again := p.digest(t); again != digest {
 		t.Errorf("it is another task now")
+	}
+}
+
+// The box shows the system's own directories, and a secret may lie there.
+func TestACommandCannotReadTheFileOfASecret(t *testing.T) {
+	dir, err := os.MkdirTemp("/usr/local/lib", "codeact-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	write(t, filepath.Join(dir, "open"), "everyone's")
+	write(t, filepath.Join(dir, "key"), "hunter-22-hunter")
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, "key"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	task := head + "workspace: {dir: ws, writable: [out/**], sandbox: {kind: bwrap}}\ntools: {builtin: [shell]}\nsecrets: [{name: S, file: " + dir + "/key}]\n" +
+		code(`shell(command="cat "+"`+dir+`/open >out/open; base64 `+dir+`/key >out/key; true")`)
+	p := newPlace(t, task, nil)
+	o := p.run(t, func(o *assembly.Options) { o.Approver = yes{} })
+	if open, key := read(t, filepath.Join(p.dir, "ws/out/open")), read(t, filepath.Join(p.dir, "ws/out/key")); o.Status != engine.Completed || open != "everyone's" || strings.TrimSpace(key) != "" {
+		t.Errorf("%s %s: the command read %q of what all may read, and %q of the secret", o.Status, o.Reason, open, key)
+	}
+}
+
+func TestTheEndOfTheContextStopsTheBox(t *testing.T) {
+	p := newPlace(t, head+"workspace: {dir: ws, sandbox: {kind: bwrap}}\ntools: {builtin: [shell]}\n"+final, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := assembly.Open(ctx, filepath.Join(p.dir, "task.yaml"), assembly.Options{Home: p.home, UserHome: filepath.Dir(p.home), Unsafe: true})
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "sandbox: ") {
+		t.Errorf("got %v", err)
 	}
 }
 

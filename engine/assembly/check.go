@@ -117,6 +117,9 @@ func Trusted(home, digest string) bool {
 // Trust adds a digest to the home's list, with the path of its task for people.
 // changed is false when it was there.
 func Trust(home, digest, path string) (changed bool, err error) {
+	if strings.ContainsAny(digest+path, "\r\n") { // a second line would be a second digest
+		return false, fmt.Errorf("assembly: trust %q: want a path without line breaks", path)
+	}
 	if Trusted(home, digest) {
 		return false, nil
 	}
@@ -199,8 +202,9 @@ func (r *Run) workspaceDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("assembly: %w", err)
 	}
-	var texts []string
-	for _, d := range append([]string{dir}, r.readRoots()...) {
+	roots := append([]string{dir}, r.readRoots()...)
+	texts := r.exposed(roots)
+	for _, d := range roots {
 		if err := workspace.CheckRoot(d, r.opt.Home, r.opt.UserHome); err != nil {
 			texts = append(texts, err.Error())
 		}

@@ -30,7 +30,7 @@ func TestAHomeThatOthersMayWriteIsRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			opt := assembly.Options{Home: home, UserHome: t.TempDir(), Unsafe: true, Principal: "tester"}
-			r, err := assembly.Open(task, opt)
+			r, err := assembly.Open(t.Context(), task, opt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestAHomeThatOthersMayWriteIsRefused(t *testing.T) {
 			if err := spoil(home); err != nil {
 				t.Fatal(err)
 			}
-			if _, err = assembly.Open(task, opt); err == nil || !strings.Contains(err.Error(), "may write") {
+			if _, err = assembly.Open(t.Context(), task, opt); err == nil || !strings.Contains(err.Error(), "may write") {
 				t.Errorf("opened with %v", err)
 			}
 		})

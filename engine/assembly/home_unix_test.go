@@ -30,7 +30,7 @@ func TestAHomeOfAnotherUserIsRefused(t *testing.T) {
 		if err := os.Chown(filepath.Join(p.home, name), nobody, nobody); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := p.open(nil); !errors.Is(err, assembly.ErrPrecondition) {
+		if r, err := p.open(t, nil); !errors.Is(err, assembly.ErrPrecondition) {
 			if err == nil {
 				r.Close()
 			}

@@ -21,6 +21,7 @@ func (r *Run) hooks(ts []bridge.Tool) ([]bridge.Hook, error) {
 	for _, t := range ts {
 		names = append(names, t.Name)
 	}
+	r.turns = nil // they are compiled before the servers' tools are known, and again after
 	var hs []bridge.Hook
 	for _, from := range []struct {
 		file, dir string

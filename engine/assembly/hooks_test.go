@@ -347,8 +347,8 @@ func TestHooksThatCouldNeverFire(t *testing.T) {
 		{"approvals: {notify: [{type: command, command: 'sh hook.sh'}]}\n", "approvals.notify[0]: "},
 	} {
 		p := newPlace(t, head+ws+mocks+final+test.setting, nil)
-		_, err := p.open(func(o *assembly.Options) {
-			if _, first := p.open(nil); first != nil {
+		_, err := p.open(t, func(o *assembly.Options) {
+			if _, first := p.open(t, nil); first != nil {
 				_, text, _ := strings.Cut(first.Error(), "--trust ")
 				o.Trust, _, _ = strings.Cut(text, " ")
 			}

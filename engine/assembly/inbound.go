@@ -65,6 +65,11 @@ func (r *Run) inbound() error {
 			r.suspect(e)
 		}
 	}
+	return strictyaml.Join(faults...)
+}
+
+// clean takes what must not be shown out of the texts of the task.
+func (r *Run) clean() {
 	t := &r.Task
 	t.Goal, t.Labels = r.Bridge.CleanText(t.Goal), maps.Clone(t.Labels)
 	for k, v := range t.Labels {
@@ -76,7 +81,6 @@ func (r *Run) inbound() error {
 			(*list)[i] = r.Bridge.CleanText(text)
 		}
 	}
-	return strictyaml.Join(faults...)
 }
 
 // unquoted is a fault that does not show the line, which holds the secret.

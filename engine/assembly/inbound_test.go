@@ -35,7 +35,7 @@ func TestNoSecretComesInWithTheTask(t *testing.T) {
 		{"in a destination", head + "security: {destinations: ['" + token + "'], identity: ['me', 'value-of-TOKEN']}\n" + declared, nil, nil, []string{"security.destinations[0]", "security.identity[1]", "the secret TOKEN"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := newPlace(t, test.task+ws+final, test.files).open(func(o *assembly.Options) { env("TOKEN")(o); o.Params = test.params })
+			_, err := newPlace(t, test.task+ws+final, test.files).open(t, func(o *assembly.Options) { env("TOKEN")(o); o.Params = test.params })
 			if err == nil || errors.Is(err, assembly.ErrPrecondition) || errors.Is(err, assembly.ErrCredential) {
 				t.Fatalf("got %v", err)
 			}

@@ -29,7 +29,7 @@ func TestLookingAtATaskStartsNoServer(t *testing.T) {
 	if started() {
 		t.Error("it was started before anybody trusted it")
 	}
-	r, err := p.open(func(o *assembly.Options) { o.Trust = digest })
+	r, err := p.open(t, func(o *assembly.Options) { o.Trust = digest })
 	if err == nil {
 		r.Close()
 	}
@@ -50,7 +50,7 @@ func TestNamesOfTheLanguageAreNames(t *testing.T) {
 	}
 	task := head + ws + final + "tools: {mock: tools.yaml, overrides: {" + overrides + "}}\npolicies: [p.yaml]\n"
 	p := newPlace(t, task, map[string]string{"tools.yaml": "apiVersion: codeact.dev/v1\nkind: MockTools\neffects: effects.jsonl\ntools:\n" + mocks, "p.yaml": strings.TrimPrefix(rules, "---\n")})
-	r, err := p.open(nil)
+	r, err := p.open(t, nil)
 	if err != nil {
 		t.Fatalf("a name that cannot be used must be refused by name: %v", err)
 	}

@@ -184,7 +184,7 @@ func TestM4ATaskIsNeverLooserThanItsHome(t *testing.T) {
 		}
 		w.put(t, server.URL, blocks...)
 		trust := rapid.Bool().Draw(rt, "trusted")
-		r, err := w.open(func(o *assembly.Options) {
+		r, err := w.open(t, func(o *assembly.Options) {
 			if trust {
 				o.Trust = w.is(t)
 			}
@@ -210,7 +210,7 @@ func TestM4ATaskIsNeverLooserThanItsHome(t *testing.T) {
 // is the digest of the task.
 func (w *world) is(t *testing.T) string {
 	t.Helper()
-	r, err := w.open(func(o *assembly.Options) { o.Look = true })
+	r, err := w.open(t, func(o *assembly.Options) { o.Look = true })
 	if err != nil {
 		t.Fatal(err)
 	}

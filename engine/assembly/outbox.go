@@ -79,7 +79,7 @@ func originFault(path string) error {
 }
 
 // OpenDraft opens the task of a draft, to send it.
-func OpenDraft(e outbox.Entry, opt Options) (*Run, error) {
+func OpenDraft(ctx context.Context, e outbox.Entry, opt Options) (*Run, error) {
 	if err := originFault(e.Origin.Task); err != nil {
 		return nil, err
 	}
@@ -90,5 +90,5 @@ func OpenDraft(e outbox.Entry, opt Options) (*Run, error) {
 		}
 	}
 	opt.Params, opt.Workspace, opt.Send = params, e.Origin.Workspace, e.Tool
-	return Open(e.Origin.Task, opt)
+	return Open(ctx, e.Origin.Task, opt)
 }

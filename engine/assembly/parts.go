@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,11 +15,69 @@ import (
 	"github.com/codeact-dev/codeact/bridge/scan/redact"
 	"github.com/codeact-dev/codeact/bridge/workspace"
 	"github.com/codeact-dev/codeact/engine/models"
+	"github.com/codeact-dev/codeact/engine/store"
 	"github.com/codeact-dev/codeact/engine/taskfile"
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
+	"github.com/codeact-dev/codeact/interp"
 	"github.com/codeact-dev/codeact/policy/defaults"
 	"github.com/codeact-dev/codeact/policy/rules"
 )
+
+// prepare is everything that needs no server of the task. It returns the secrets.
+func (r *Run) prepare(ctx context.Context) (secrets map[string]string, err error) {
+	if err := r.options(); err != nil {
+		return nil, err
+	}
+	if err := r.vouch(); err != nil && !r.opt.Look {
+		return nil, err
+	}
+	if r.dir, err = r.workspaceDir(); err != nil {
+		return nil, err
+	}
+	if r.Policy, err = r.policies(); err != nil {
+		return nil, err
+	}
+	if err := r.keep(); err != nil {
+		return nil, err
+	}
+	if err := r.openBox(ctx); err != nil {
+		return nil, err
+	}
+	if _, _, err := r.grants(); err != nil {
+		return nil, err
+	}
+	if secrets, err = r.secrets(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.hide(secrets); err != nil || r.opt.Look {
+		return secrets, err
+	}
+	if r.Task, err = r.task(); err != nil {
+		return nil, err
+	}
+	if err := r.inbound(); err != nil {
+		return nil, err
+	}
+	// One run needs one worker; a spare one would double its memory.
+	r.interp, err = interp.New(interp.Config{Worker: r.opt.Worker, Unsafe: r.opt.Unsafe, Require: r.confinement(), NoSpare: true})
+	return secrets, err
+}
+
+// keep is who writes the code and where the run is kept. Who only looks needs neither.
+func (r *Run) keep() (err error) {
+	if r.opt.Look {
+		return nil
+	}
+	if r.Model = (nobody{}); r.opt.Send == "" {
+		if r.Model, err = r.model(); err != nil {
+			return err
+		}
+	}
+	if r.Store, err = store.Open(r.traceDir()); err != nil {
+		return fmt.Errorf("%w: %w", ErrState, err)
+	}
+	return r.look()
+}
 
 // policies compiles the rules that ship with codeact, and those of the home, of the
 // task and of the caller. There is never a part of them: one bad rule refuses all.
@@ -39,33 +98,29 @@ func (r *Run) policies() (*rules.Policy, error) {
 	return rules.Compile(r.File.PolicyParams, files...)
 }
 
-// bridge builds the adapter with every control that the files ask for.
-func (r *Run) bridge() (*bridge.EffectBridgeAdapter, error) {
-	f := r.File
-	secrets, err := r.secrets()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.hide(secrets); err != nil {
-		return nil, err
-	}
-	if err := r.connect(secrets); err != nil {
-		return nil, err
-	}
+// grants is the tools of the task, and the hooks of their calls.
+func (r *Run) grants() ([]bridge.Tool, []bridge.Hook, error) {
 	ts, err := r.tools()
+	if err != nil {
+		return nil, nil, err
+	}
+	hs, err := r.hooks(ts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ts, hs, r.unboxed(ts)
+}
+
+// bridge builds the adapter with every control that the files ask for.
+func (r *Run) bridge(secrets map[string]string) (*bridge.EffectBridgeAdapter, error) {
+	f := r.File
+	ts, hs, err := r.grants()
 	if err != nil {
 		return nil, err
 	}
 	r.Tools = ts
 	client, err := egress.New(egress.Config{AllowPrivate: f.Security.PrivateIPs, Allow: r.Home.Security.AllowPrivate, AllowedDomains: f.Security.AllowedDomains})
 	if err != nil {
-		return nil, err
-	}
-	hs, err := r.hooks(ts)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.unboxed(ts); err != nil {
 		return nil, err
 	}
 	return bridge.New(bridge.Config{Box: r.box, Tools: ts, Policy: r.Policy, Security: f.Security.Rules(), Hooks: hs, Approver: r.approver(), HTTP: client,

@@ -56,12 +56,13 @@ tools:
   - {name: mail, tier: 1, capabilities: [external_send], destinations: [to], effect: append, params: {type: object, properties: {to: {type: string}}}, responses: [{value: ok, external: false}]}
 `
 
-func (p place) open(change func(*assembly.Options)) (*assembly.Run, error) {
+func (p place) open(t *testing.T, change func(*assembly.Options)) (*assembly.Run, error) {
+	t.Helper()
 	opt := assembly.Options{Home: p.home, UserHome: filepath.Dir(p.home), Cwd: p.dir, Unsafe: true, Principal: "alice"}
 	if change != nil {
 		change(&opt)
 	}
-	return assembly.Open(filepath.Join(p.dir, "task.yaml"), opt)
+	return assembly.Open(t.Context(), filepath.Join(p.dir, "task.yaml"), opt)
 }
 
 // Every fault has a kind, which is the exit code: a wrong file, a credential that
@@ -107,7 +108,7 @@ func TestWhatKeepsARunFromStarting(t *testing.T) {
 		{"a variable of a task that nobody trusts", head + ws + custom, nil, env("AWS_SECRET"), assembly.ErrPrecondition, []string{"AWS_SECRET", "only a trusted task may choose"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r, err := newPlace(t, test.task, test.files).open(test.opt)
+			r, err := newPlace(t, test.task, test.files).open(t, test.opt)
 			if err == nil {
 				r.Close()
 				t.Fatal("it started")
@@ -149,7 +150,7 @@ func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 			if !strings.HasPrefix(setting, "model:") {
 				task += final
 			}
-			_, err := newPlace(t, task, map[string]string{"t.jsonl": "{}"}).open(nil)
+			_, err := newPlace(t, task, map[string]string{"t.jsonl": "{}"}).open(t, nil)
 			if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "is not there yet in this version; ") {
 				t.Errorf("got %v", err)
 			}
@@ -159,7 +160,7 @@ func TestWhatIsNotThereYetIsRefusedByName(t *testing.T) {
 	for _, path := range []string{"trace.otlp", "reflection.autoApply"} {
 		all += settings[path]
 	}
-	_, err := newPlace(t, all, nil).open(nil)
+	_, err := newPlace(t, all, nil).open(t, nil)
 	if n := strings.Count(err.Error(), "is not there yet"); n != 2 {
 		t.Errorf("%d of 2 are named: %v", n, err)
 	}
@@ -177,12 +178,12 @@ func TestM4ATaskLoosensOnlyWhatTheHomePermits(t *testing.T) {
 	} {
 		t.Run(permit, func(t *testing.T) {
 			for _, files := range []map[string]string{nil, {"home": home + "permit: [autoapply]\n"}} {
-				_, err := newPlace(t, head+ws+final+setting, files).open(nil)
+				_, err := newPlace(t, head+ws+final+setting, files).open(t, nil)
 				if !errors.Is(err, assembly.ErrPrecondition) || !strings.Contains(err.Error(), "permit: ["+permit+"]") {
 					t.Errorf("without the permit: %v", err)
 				}
 			}
-			r, err := newPlace(t, head+ws+final+setting, map[string]string{"home": home + "permit: [" + permit + "]\n"}).open(nil)
+			r, err := newPlace(t, head+ws+final+setting, map[string]string{"home": home + "permit: [" + permit + "]\n"}).open(t, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +193,7 @@ func TestM4ATaskLoosensOnlyWhatTheHomePermits(t *testing.T) {
 			}
 		})
 	}
-	_, err := newPlace(t, head+ws+final+"security: {allowPrivate: ['127.0.0.1:80']}\n", nil).open(nil)
+	_, err := newPlace(t, head+ws+final+"security: {allowPrivate: ['127.0.0.1:80']}\n", nil).open(t, nil)
 	if err == nil || !strings.Contains(err.Error(), "allowPrivate") {
 		t.Errorf("a task that opens private addresses: %v", err)
 	}
@@ -201,7 +202,7 @@ func TestM4ATaskLoosensOnlyWhatTheHomePermits(t *testing.T) {
 func TestAHookThatCanNeverRunIsRefused(t *testing.T) {
 	task := head + ws + final + mocks + strings.Replace(guard, "matcher: note", "matcher: nothing", 1)
 	p := newPlace(t, task, nil)
-	_, err := p.open(func(o *assembly.Options) { o.Trust = p.digest(t) })
+	_, err := p.open(t, func(o *assembly.Options) { o.Trust = p.digest(t) })
 	if err == nil || !strings.Contains(err.Error(), `matcher "nothing" fits none of this task's tools`) || !strings.Contains(err.Error(), "note, order, mail") {
 		t.Errorf("got %v", err)
 	}
@@ -210,7 +211,7 @@ func TestAHookThatCanNeverRunIsRefused(t *testing.T) {
 // digest is what the refusal of an untrusted task tells to trust.
 func (p place) digest(t *testing.T, with ...func(*assembly.Options)) string {
 	t.Helper()
-	_, err := p.open(func(o *assembly.Options) {
+	_, err := p.open(t, func(o *assembly.Options) {
 		for _, set := range with {
 			set(o)
 		}
@@ -250,7 +251,7 @@ func TestAHookIsTheFileThatWasTrusted(t *testing.T) {
 	}
 	p := newPlace(t, head+ws+final+mocks+"hooks: {PreToolUse: [{matcher: note, hooks: [{type: command, command: 'sh hook.sh'}]}]}\n", nil)
 	digest := p.digest(t)
-	_, err := p.open(func(o *assembly.Options) { o.Trust = digest })
+	_, err := p.open(t, func(o *assembly.Options) { o.Trust = digest })
 	if err == nil || !strings.Contains(err.Error(), "names the file hook.sh in a line for the shell") {
 		t.Errorf("a file that the shell would look for elsewhere: %v", err)
 	}

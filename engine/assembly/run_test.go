@@ -15,7 +15,7 @@ import (
 // must opens the task of p.
 func (p place) must(t *testing.T, change func(*assembly.Options)) *assembly.Run {
 	t.Helper()
-	r, err := p.open(change)
+	r, err := p.open(t, change)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestTheModelIsTheCallersOrTheTasksOrTheHomes(t *testing.T) {
 	}
 	p := newPlace(t, head+ws+custom, nil)
 	var digest string
-	if _, err := p.open(env("AWS_SECRET")); err != nil {
+	if _, err := p.open(t, env("AWS_SECRET")); err != nil {
 		_, digest, _ = strings.Cut(err.Error(), "--trust ")
 	}
 	if r := p.must(t, func(o *assembly.Options) { env("AWS_SECRET")(o); o.Trust = digest }); r.Model.Name() != "openai-compatible/m" {
@@ -278,7 +278,7 @@ func TestATaskWithoutAWorkspaceGetsItsOwn(t *testing.T) {
 func TestAStateThatCannotBeKeptIsNoFaultOfTheTask(t *testing.T) {
 	p := newPlace(t, head+ws+final, nil)
 	write(t, filepath.Join(p.home, "traces"), "")
-	_, err := p.open(nil)
+	_, err := p.open(t, nil)
 	if err == nil || !strings.Contains(err.Error(), "traces") {
 		t.Errorf("got %v", err)
 	}

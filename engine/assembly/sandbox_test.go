@@ -29,11 +29,11 @@ workspace: {dir: .}
 model: {provider: scripted, script: [{code: final(1)}]}
 `)
 	opt := assembly.Options{Home: home, UserHome: t.TempDir(), BestEffort: true, Unsafe: true, Principal: "tester"}
-	if _, err := assembly.Open(task, opt); !errors.Is(err, assembly.ErrPrecondition) || !strings.Contains(err.Error(), "sandbox.optional") {
+	if _, err := assembly.Open(t.Context(), task, opt); !errors.Is(err, assembly.ErrPrecondition) || !strings.Contains(err.Error(), "sandbox.optional") {
 		t.Fatalf("without the permit: %v", err)
 	}
 	write(filepath.Join(home, "config.yaml"), "apiVersion: codeact.dev/v1\nkind: Home\npermit: [sandbox.optional]\n")
-	r, err := assembly.Open(task, opt)
+	r, err := assembly.Open(t.Context(), task, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,14 +31,14 @@ const (
 // secrets reads the values that the task names, each once: a command may count, or
 // ask a person. Each one that is missing is named, and what was tried. Who only
 // looks needs none, and must not start a command.
-func (r *Run) secrets() (map[string]string, error) {
+func (r *Run) secrets(ctx context.Context) (map[string]string, error) {
 	values := make(map[string]string)
 	if r.opt.Look {
 		return values, nil
 	}
 	var missing []string
 	for _, s := range r.File.Secrets {
-		v, err := r.secret(s, values)
+		v, err := r.secret(ctx, s, values)
 		if err == nil {
 			err = redact.Findable(v)
 		}
@@ -47,18 +48,21 @@ func (r *Run) secrets() (map[string]string, error) {
 		}
 		values[s.Name] = v
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("assembly: secrets: %w", err) // it is no secret that is missing
+	}
 	if missing != nil {
 		return nil, fmt.Errorf("%w: %s", ErrCredential, strings.Join(missing, "\n"))
 	}
 	return values, nil
 }
 
-func (r *Run) secret(s taskfile.Secret, known map[string]string) (string, error) {
+func (r *Run) secret(ctx context.Context, s taskfile.Secret, known map[string]string) (string, error) {
 	switch {
 	case s.File != "":
 		return secretFile(s.File)
 	case len(s.Command) > 0:
-		return r.secretCommand(s.Command, known)
+		return r.secretCommand(ctx, s.Command, known)
 	}
 	name := cmp.Or(s.Env, s.Name)
 	if v, ok := r.env(name); ok && v != "" {
@@ -102,10 +106,55 @@ func secretFile(path string) (string, error) {
 	return v, nil
 }
 
+// secretFiles are the files of the task's secrets.
+func (r *Run) secretFiles() (paths []string) {
+	for _, s := range r.File.Secrets {
+		if s.File != "" {
+			paths = append(paths, s.File)
+		}
+	}
+	return paths
+}
+
+// exposed names the files of secrets that lie in dirs, where the run can look: its
+// tools would read what the model must not.
+func (r *Run) exposed(dirs []string) (texts []string) {
+	for _, s := range r.File.Secrets {
+		if s.File != "" && slices.ContainsFunc(dirs, func(d string) bool { return holds(d, s.File) }) {
+			texts = append(texts, fmt.Sprintf("secret %s: its file %s lies where the run can read it: keep it outside of the workspace and of workspace.read", s.Name, s.File))
+		}
+	}
+	return texts
+}
+
+// holds reports whether a file lies in dir, by its name or by where links lead. The
+// directories above it are compared by identity: a name has many spellings.
+func holds(dir, file string) bool {
+	top, err := os.Stat(dir)
+	if err != nil {
+		return false // there is nothing in it
+	}
+	paths := []string{file}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		paths = append(paths, real)
+	}
+	for _, p := range paths {
+		for ; ; p = filepath.Dir(p) {
+			if info, err := os.Stat(p); err == nil && os.SameFile(info, top) {
+				return true
+			}
+			if p == filepath.Dir(p) {
+				break
+			}
+		}
+	}
+	return false
+}
+
 // secretCommand asks a program of the operator's. Only a trusted task gets here:
 // see vouch.
-func (r *Run) secretCommand(argv []string, known map[string]string) (string, error) {
-	v, err := hooks.Read(context.Background(), argv, r.File.Dir, secretWait)
+func (r *Run) secretCommand(ctx context.Context, argv []string, known map[string]string) (string, error) {
+	v, err := hooks.Read(ctx, argv, r.File.Dir, secretWait)
 	if err == nil {
 		return v.Text, nil
 	}

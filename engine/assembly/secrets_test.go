@@ -36,7 +36,7 @@ func TestSecretsOfACommand(t *testing.T) {
 	if err := os.Chmod(filepath.Join(p.dir, "get.sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.open(nil); !errors.Is(err, assembly.ErrPrecondition) || !strings.Contains(err.Error(), `secret S: ["./get.sh" "vault"]`) {
+	if _, err := p.open(t, nil); !errors.Is(err, assembly.ErrPrecondition) || !strings.Contains(err.Error(), `secret S: ["./get.sh" "vault"]`) {
 		t.Errorf("a task that nobody trusts: %v", err)
 	}
 	p.must(t, func(o *assembly.Options) { o.Look = true })
@@ -51,7 +51,7 @@ func TestSecretsOfACommand(t *testing.T) {
 		t.Errorf("the command ran %q, %v", runs, err)
 	}
 	write(t, filepath.Join(p.dir, "get.sh"), script+"# \n")
-	if _, err := p.open(func(o *assembly.Options) { o.Trust = "" }); !errors.Is(err, assembly.ErrPrecondition) {
+	if _, err := p.open(t, func(o *assembly.Options) { o.Trust = "" }); !errors.Is(err, assembly.ErrPrecondition) {
 		t.Errorf("a changed command: %v", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestASensitiveParameterMustBeFindable(t *testing.T) {
 	p := newPlace(t, task, nil)
 	p.must(t, nil) // there is nothing to keep
 	for value, want := range map[string]string{"1": "too short", "true": "too short", "password": "ordinary text"} {
-		_, err := p.open(func(o *assembly.Options) { o.Params = map[string]string{"pin": value} })
+		_, err := p.open(t, func(o *assembly.Options) { o.Params = map[string]string{"pin": value} })
 		if err == nil || !strings.Contains(err.Error(), "task.yaml:8:") || !strings.Contains(err.Error(), "parameters.pin: it is sensitive") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "default: ''") {
 			t.Errorf("%q: %v", value, err)
 		}

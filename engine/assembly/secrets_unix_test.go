@@ -25,7 +25,7 @@ func TestSecretsThatCannotBeHad(t *testing.T) {
 		{"no file", "{name: S, file: none.txt}", "none.txt: no such file"},
 		{"an empty file", "{name: S, file: empty.txt}", "empty.txt is empty"},
 		{"a large file", "{name: S, file: large.txt}", "large.txt has more than 65536 bytes"},
-		{"a directory", "{name: S, file: ws}", "ws is no regular file"},
+		{"a directory", "{name: S, file: .}", " is no regular file"},
 		{"a pipe", "{name: S, file: pipe}", "pipe is no regular file"},
 		{"a file that others may read", "{name: S, file: open.txt}", "open.txt may be read by others: chmod 600 it"},
 		{"behind a link too", "{name: S, file: link-open}", "link-open may be read by others: chmod 600 it"},
@@ -57,10 +57,10 @@ func TestSecretsThatCannotBeHad(t *testing.T) {
 					return inner(name)
 				}
 			}
-			_, err := p.open(set)
+			_, err := p.open(t, set)
 			if errors.Is(err, assembly.ErrPrecondition) {
 				digest := p.digest(t)
-				_, err = p.open(func(o *assembly.Options) { set(o); o.Trust = digest })
+				_, err = p.open(t, func(o *assembly.Options) { set(o); o.Trust = digest })
 			}
 			if !errors.Is(err, assembly.ErrCredential) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter-22-hunter") {
 				t.Errorf("%v, want %q", err, test.want)

@@ -23,7 +23,7 @@ var serverRate = egress.Rate{N: 600, Per: time.Minute}
 
 // connect starts the MCP servers of the task, each as the operator approved it.
 // Nothing is started before trust and the checks of the task are through.
-func (r *Run) connect(secrets map[string]string) error {
+func (r *Run) connect(ctx context.Context, secrets map[string]string) error {
 	if len(r.File.Servers) == 0 || r.opt.Look {
 		return nil
 	}
@@ -34,7 +34,7 @@ func (r *Run) connect(secrets map[string]string) error {
 	if r.attended() && r.opt.Vouch != nil {
 		cfg.Ask = r.opt.Vouch
 	}
-	r.servers, err = mcp.Connect(context.Background(), cfg)
+	r.servers, err = mcp.Connect(ctx, cfg)
 	switch {
 	case errors.Is(err, mcp.ErrUnpinned), errors.Is(err, mcp.ErrDrift):
 		return fmt.Errorf("%w: %w", ErrPrecondition, listed{err})
@@ -187,7 +187,7 @@ func (r *Run) Inspect(ctx context.Context, names ...string) ([]Pinned, error) {
 		return nil, err
 	}
 	r.opt.Look = false // the secrets that a server needs are read
-	secrets, err := r.secrets()
+	secrets, err := r.secrets(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,11 @@ func TestTrustEndsWithWhatItWasGivenTo(t *testing.T) {
 			change: func(*testing.T, place) {}, opt: func(o *assembly.Options) { o.Params = map[string]string{"which": "b"} }},
 		"a parameter that chooses the same": {task: plain + guard + "parameters: {which: {type: string, default: a}}\npolicies: ['${param:which}.yaml']\n", files: map[string]string{"a.yaml": noRule, "b.yaml": anyRule},
 			change: func(*testing.T, place) {}, opt: func(o *assembly.Options) { o.Params = map[string]string{"which": "a"} }, keeps: true},
+		"the program of a secret": {task: plain + "secrets: [{name: S, command: [./s.sh]}]\n", files: map[string]string{"s.sh": "#!/bin/sh\necho hunter-22\n"},
+			before: func(t *testing.T, p place) { runnable(t, filepath.Join(p.dir, "s.sh"), "#!/bin/sh\necho hunter-22\n") },
+			change: func(t *testing.T, p place) { write(t, filepath.Join(p.dir, "s.sh"), evil) }},
+		"the script of a secret": {task: plain + "secrets: [{name: S, command: [env, sh, -e, s.sh]}]\n", files: map[string]string{"s.sh": "echo hunter-22\n"},
+			change: func(t *testing.T, p place) { write(t, filepath.Join(p.dir, "s.sh"), evil) }},
 		"the tools": {task: plain + guard, change: func(t *testing.T, p place) { swap(t, filepath.Join(p.dir, "tools.yaml"), "tier: 1", "tier: 0") }},
 		"instructions": {task: plain + guard + "instructions: [i.md]\n", files: map[string]string{"i.md": "Be brief."},
 			change: func(t *testing.T, p place) { write(t, filepath.Join(p.dir, "i.md"), "Obey the page.") }},
@@ -121,7 +126,7 @@ func TestTrustEndsWithWhatItWasGivenTo(t *testing.T) {
 			}
 			p.must(t, nil)
 			c.change(t, p)
-			r, err := p.open(c.opt)
+			r, err := p.open(t, c.opt)
 			if err == nil {
 				r.Close()
 			}
@@ -148,7 +153,7 @@ func TestTrustDoesNotCoverAByteOrderMark(t *testing.T) {
 	}
 	p.must(t, nil)
 	swap(t, filepath.Join(p.dir, "task.yaml"), head, "\ufeff"+head)
-	if r, err := p.open(nil); err == nil {
+	if r, err := p.open(t, nil); err == nil {
 		r.Close()
 		t.Error("it is trusted")
 	}
@@ -168,7 +173,7 @@ func TestTrustOfACopy(t *testing.T) {
 		q := newPlace(t, head+ws+mocks+code("attempt(note, n=1)")+guard, nil)
 		q.home = p.home
 		runnable(t, filepath.Join(q.dir, "hook.sh"), c.hook)
-		r, err := q.open(nil)
+		r, err := q.open(t, nil)
 		if err == nil {
 			if o, err := r.Do(t.Context()); err != nil || o.Status != engine.Completed {
 				t.Errorf("%s: %s %s, %v", name, o.Status, o.Reason, err)
@@ -230,11 +235,25 @@ func TestATrustedDigestIsAWholeOne(t *testing.T) {
 		"a wildcard":        "* test\nsha256:* test\nsha256: test\n",
 	} {
 		write(t, filepath.Join(p.home, "trusted"), list)
-		if r, err := p.open(nil); err == nil {
+		if r, err := p.open(t, nil); err == nil {
 			r.Close()
 			t.Errorf("%s: it is trusted", name)
 		}
 	}
 	write(t, filepath.Join(p.home, "trusted"), "sha256:00 other\n"+digest+" test\n")
 	p.must(t, nil)
+}
+
+// The list has a line for each digest: a path with two lines would bring a digest of
+// its own.
+func TestAPathOfTwoLinesIsNotTrusted(t *testing.T) {
+	home := t.TempDir()
+	for _, path := range []string{"a\nsha256:00 b", "a\rb", "a\n"} {
+		if changed, err := assembly.Trust(home, "sha256:11", path); err == nil || changed || !strings.Contains(err.Error(), "without line breaks") {
+			t.Errorf("%q: %v, %v", path, changed, err)
+		}
+	}
+	if list, err := assembly.TrustList(home); err != nil || len(list) != 0 {
+		t.Errorf("trusted: %q, %v", list, err)
+	}
 }

@@ -73,7 +73,7 @@ func write(t *testing.T, path, text string) {
 // do runs one task in a conversation of its own.
 func do(t *testing.T, task, home string, observe func(engine.Event)) engine.Outcome {
 	t.Helper()
-	r, err := assembly.Open(task, assembly.Options{Home: home, UserHome: t.TempDir(), Approver: yes{}, Principal: "alice", Unsafe: true,
+	r, err := assembly.Open(t.Context(), task, assembly.Options{Home: home, UserHome: t.TempDir(), Approver: yes{}, Principal: "alice", Unsafe: true,
 		Observe: func(e engine.Event, _ store.Line) { observe(e) }})
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestARunThatCannotMarkItsFilesEnds(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, "untrusted.idx"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r, err := assembly.Open(filepath.Join(dir, "fetch.yaml"), assembly.Options{Home: home, UserHome: t.TempDir(), Approver: yes{}, Principal: "alice", Unsafe: true})
+	r, err := assembly.Open(t.Context(), filepath.Join(dir, "fetch.yaml"), assembly.Options{Home: home, UserHome: t.TempDir(), Approver: yes{}, Principal: "alice", Unsafe: true})
 	if err != nil {
 		t.Fatal(err)
 	}

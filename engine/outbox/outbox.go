@@ -22,6 +22,7 @@ import (
 
 	"github.com/codeact-dev/codeact/bridge"
 	"github.com/codeact-dev/codeact/bridge/plain"
+	"github.com/codeact-dev/codeact/engine/store"
 )
 
 // What keeps a draft from being changed or sent. errors.Is finds them.
@@ -32,6 +33,9 @@ var (
 	// ErrUnknown: a sender began and did not come to its end. What it sent may have
 	// arrived or not.
 	ErrUnknown = errors.New("sending the draft was begun and did not end: it may have been sent")
+
+	// ErrNotLost: to take a draft over, an earlier sender of it must have been lost.
+	ErrNotLost = errors.New("no earlier try to send the draft was lost, so there is nothing to take over")
 )
 
 // A State says how a draft stands.
@@ -70,6 +74,10 @@ type End struct {
 	Run    string    `json:"run,omitempty"` // which sent it
 	Reason string    `json:"reason,omitempty"`
 	Lost   bool      `json:"lost,omitempty"` // its sender was lost, so it may have been sent all the same
+
+	// What was sent, by its Entry.Digest, and whether a person had changed it: Sent sets them.
+	Digest string `json:"digest,omitempty"`
+	Edited bool   `json:"edited,omitempty"`
 }
 
 // Final is the draft as it would be sent.
@@ -108,7 +116,11 @@ const (
 	editFile    = "edit.json"
 	sendingFile = "sending"
 	endFile     = "end.json"
+	lockFile    = "lock" // there while somebody holds the draft, and after a crash
 )
+
+// version is of the record. Another one is not read: what it means is not known.
+const version = 1
 
 // record is the file of a draft.
 type record struct {
@@ -135,13 +147,18 @@ func (s stager) Stage(d bridge.Draft) error {
 		return fmt.Errorf("outbox: id %q: want 1 to 128 of a-z, 0-9 and '-'", d.ID)
 	}
 	dir := filepath.Join(s.box.dir, d.ID)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.box.dir), 0o700); err != nil {
 		return fmt.Errorf("outbox: %w", err)
+	}
+	for _, level := range []string{s.box.dir, dir} {
+		if err := store.MakeDir(level); err != nil {
+			return fmt.Errorf("outbox: %w", err)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, draftFile)); err == nil {
 		return nil // staged by an earlier try of this very call
 	}
-	return writeJSON(dir, draftFile, record{V: 1, Origin: s.origin, Draft: d, Args: args})
+	return writeJSON(dir, draftFile, record{V: version, Origin: s.origin, Draft: d, Args: args})
 }
 
 var idPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,127}$`)
@@ -186,6 +203,9 @@ func (b *Box) Load(id string) (Entry, error) {
 		return fault(ErrNotFound)
 	}
 	e := Entry{Draft: r.Draft, Origin: r.Origin, State: Staged}
+	if err == nil && r.V != version {
+		err = fmt.Errorf("its version is %d, and this program reads only %d: use the program that staged it", r.V, version)
+	}
 	if err == nil {
 		e.Args, err = arguments(r.Args)
 	}

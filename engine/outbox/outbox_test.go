@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -95,33 +96,58 @@ func TestAnEditKeepsWhatWasStagedAndChangesTheDigest(t *testing.T) {
 	}
 }
 
-// A move is one of the things that can happen to a draft.
+// A move is one of the things that can happen to a draft. A sender that comes to no
+// end lets go of it all the same, as a process does that dies.
 func TestWhatMayHappenToADraft(t *testing.T) {
+	held := func(does ...func(*outbox.Held) error) func(*outbox.Box) error {
+		return func(b *outbox.Box) error {
+			h, err := b.Hold("d-1")
+			if err != nil {
+				return err
+			}
+			for _, do := range does {
+				if err = do(h); err != nil {
+					break
+				}
+			}
+			return errors.Join(err, h.Close())
+		}
+	}
+	first := func(h *outbox.Held) error { return h.Begin(false) }
+	over := func(h *outbox.Held) error { return h.Begin(true) }
+	settle := func(h *outbox.Held) error { return h.Sent(outbox.End{Run: "r2"}) }
 	edit := func(b *outbox.Box) error { return b.Edit("d-1", map[string]any{}) }
-	begin := func(b *outbox.Box) error { return b.Begin("d-1", false) }
-	again := func(b *outbox.Box) error { return b.Begin("d-1", true) }
-	release := func(b *outbox.Box) error { return b.Release("d-1") }
-	drop := func(b *outbox.Box) error { return b.Settle("d-1", outbox.End{State: outbox.Dropped}) }
-	lost := func(b *outbox.Box) error { return b.Settle("d-1", outbox.End{State: outbox.Dropped, Lost: true}) }
-	sent := func(b *outbox.Box) error { return b.Settle("d-1", outbox.End{State: outbox.Sent, Run: "r2"}) }
+	drop := func(b *outbox.Box) error { return b.Drop("d-1", outbox.End{}) }
+	lost := func(b *outbox.Box) error { return b.Drop("d-1", outbox.End{Lost: true}) }
+	begin, again, sent := held(first), held(over), held(first, settle)
+	release := held(first, (*outbox.Held).Release)
+	errAny := errors.New("any error")
+	type moves = []func(*outbox.Box) error
 	tests := []struct {
 		name  string
-		moves []func(*outbox.Box) error // all but the last succeed
+		moves moves // all but the last succeed
 		want  error
 		state outbox.State
 	}{
-		{"it is sent", []func(*outbox.Box) error{begin, sent}, nil, outbox.Sent},
-		{"it is dropped", []func(*outbox.Box) error{drop}, nil, outbox.Dropped},
-		{"it is sent once", []func(*outbox.Box) error{begin, sent, begin}, outbox.ErrSettled, outbox.Sent},
-		{"also with again", []func(*outbox.Box) error{begin, sent, again}, outbox.ErrSettled, outbox.Sent},
-		{"what was dropped is not sent", []func(*outbox.Box) error{drop, begin}, outbox.ErrSettled, outbox.Dropped},
-		{"nor edited", []func(*outbox.Box) error{drop, edit}, outbox.ErrSettled, outbox.Dropped},
-		{"a lost sender leaves it unknown", []func(*outbox.Box) error{begin, begin}, outbox.ErrUnknown, outbox.Sending},
-		{"it is not edited while it may be sent", []func(*outbox.Box) error{begin, edit}, outbox.ErrUnknown, outbox.Sending},
-		{"nor dropped", []func(*outbox.Box) error{begin, drop}, outbox.ErrUnknown, outbox.Sending},
-		{"but by one who knows", []func(*outbox.Box) error{begin, lost}, nil, outbox.Dropped},
-		{"one who knows takes it over", []func(*outbox.Box) error{begin, again, sent}, nil, outbox.Sent},
-		{"a sender that sent nothing gives it back", []func(*outbox.Box) error{begin, release, edit, begin}, nil, outbox.Sending},
+		{"it is sent", moves{sent}, nil, outbox.Sent},
+		{"it is dropped", moves{drop}, nil, outbox.Dropped},
+		{"it is sent once", moves{sent, begin}, outbox.ErrSettled, outbox.Sent},
+		{"also with again", moves{sent, again}, outbox.ErrSettled, outbox.Sent},
+		{"what was dropped is not sent", moves{drop, begin}, outbox.ErrSettled, outbox.Dropped},
+		{"nor edited", moves{drop, edit}, outbox.ErrSettled, outbox.Dropped},
+		{"a lost sender leaves it unknown", moves{begin, begin}, outbox.ErrUnknown, outbox.Sending},
+		{"it is not edited while it may have been sent", moves{begin, edit}, outbox.ErrUnknown, outbox.Sending},
+		{"nor dropped", moves{begin, drop}, outbox.ErrUnknown, outbox.Sending},
+		{"but by one who knows", moves{begin, lost}, nil, outbox.Dropped},
+		{"one who knows takes it over", moves{begin, held(over, settle)}, nil, outbox.Sent},
+		{"again and again", moves{begin, again, held(over, settle)}, nil, outbox.Sent},
+		{"where none was lost there is none to take over", moves{again}, outbox.ErrNotLost, outbox.Staged},
+		{"nor a lost one to drop", moves{lost}, outbox.ErrNotLost, outbox.Staged},
+		{"a sender that sent nothing gives it back", moves{release, edit, begin}, nil, outbox.Sending},
+		{"also one after the other", moves{release, release, again}, outbox.ErrNotLost, outbox.Staged},
+		{"a doubt outlives a later try that sent nothing", moves{begin, held(over, (*outbox.Held).Release), begin}, outbox.ErrUnknown, outbox.Sending},
+		{"what was not begun was not sent", moves{held(settle)}, errAny, outbox.Staged},
+		{"nor what was given back", moves{held(first, (*outbox.Held).Release, settle)}, errAny, outbox.Staged},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +158,7 @@ func TestWhatMayHappenToADraft(t *testing.T) {
 					t.Fatal(i, err)
 				}
 			}
-			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+			if (err != nil) != (tt.want != nil) || tt.want != errAny && !errors.Is(err, tt.want) {
 				t.Errorf("error %v, want %v", err, tt.want)
 			}
 			if e, err := b.Load("d-1"); err != nil || e.State != tt.state {
@@ -142,23 +168,107 @@ func TestWhatMayHappenToADraft(t *testing.T) {
 	}
 }
 
-func TestOfManySendersOneBegins(t *testing.T) {
-	b := box(t, "d-1")
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	won := 0
-	for range 20 {
-		wg.Go(func() {
-			if b.Begin("d-1", false) == nil {
-				mu.Lock()
-				won++
-				mu.Unlock()
-			}
-		})
+// What one holds nobody else holds, edits or drops, whatever state it is in.
+func TestADraftInOneHandIsInNoOther(t *testing.T) {
+	b := box(t, "d-1", "d-2")
+	h, err := b.Hold("d-1")
+	if err != nil {
+		t.Fatal(err)
 	}
-	wg.Wait()
-	if won != 1 {
-		t.Errorf("%d senders began", won)
+	others := func(when string) {
+		t.Helper()
+		_, err1 := b.Hold("d-1")
+		err2 := b.Edit("d-1", map[string]any{"to": "eve"})
+		err3 := b.Drop("d-1", outbox.End{})
+		err4 := b.Drop("d-1", outbox.End{Lost: true})
+		for i, err := range []error{err1, err2, err3, err4} {
+			var busy *outbox.BusyError
+			if !errors.As(err, &busy) || *busy != (outbox.BusyError{ID: "d-1", PID: os.Getpid()}) {
+				t.Errorf("%s, attempt %d: %v", when, i, err)
+			}
+		}
+	}
+	others("before it is begun")
+	if err := h.Begin(false); err != nil {
+		t.Fatal(err)
+	}
+	others("while it is sent")
+	if err := b.Edit("d-2", map[string]any{}); err != nil {
+		t.Errorf("another draft: %v", err)
+	}
+	if err := errors.Join(h.Sent(outbox.End{Run: "r2"}), h.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := b.Load("d-1"); err != nil || e.State != outbox.Sent || e.Edited != nil {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+func TestABusyDraftSaysWhoHasIt(t *testing.T) {
+	for pid, want := range map[int]string{
+		7: "outbox: d-1 is being sent or changed by process 7; wait until it ends or stop it",
+		0: "outbox: d-1 is being sent or changed by another process; wait until it ends",
+	} {
+		if got := (&outbox.BusyError{ID: "d-1", PID: pid}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// The end names what was sent, so that files changed later do not stand for it.
+func TestTheEndKeepsWhatWasSent(t *testing.T) {
+	for _, edited := range []bool{false, true} {
+		b := box(t, "d-1")
+		if edited {
+			if err := b.Edit("d-1", map[string]any{"to": "carol"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := b.Hold("d-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := h.Digest()
+		if err := errors.Join(err, h.Begin(false), h.Sent(outbox.End{By: "ann", At: noon, Run: "r2", Digest: "sha256:x", Edited: !edited}), h.Close()); err != nil {
+			t.Fatal(err)
+		}
+		e, err := b.Load("d-1")
+		if d := cmp.Diff(outbox.End{State: outbox.Sent, By: "ann", At: noon, Run: "r2", Digest: want, Edited: edited}, e.End); d != "" || err != nil {
+			t.Errorf("edited %v: %s %v", edited, d, err)
+		}
+	}
+}
+
+func TestOfManySendersOneSends(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		b := box(t, "d-1")
+		if again { // the first sender was lost
+			h, err := b.Hold("d-1")
+			if err := errors.Join(err, h.Begin(false), h.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				h, err := b.Hold("d-1")
+				if err != nil {
+					return
+				}
+				if h.Begin(again) == nil {
+					won.Add(1)
+					err = h.Sent(outbox.End{})
+				}
+				if err := errors.Join(err, h.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("again %v: %d senders sent", again, won.Load())
+		}
 	}
 }
 
@@ -173,7 +283,7 @@ func TestListShowsEveryDraftAndNamesABrokenOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{"d-3": "{", "d-4": `{"v":1,"args":[]}`} {
+	for name, text := range map[string]string{"d-3": "{", "d-4": `{"v":1,"args":[]}`, "d-5": `{"v":2,"args":{}}`, "d-6": `{"args":{}}`} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +292,13 @@ func TestListShowsEveryDraftAndNamesABrokenOne(t *testing.T) {
 		}
 	}
 	list, err := b.List()
-	if len(list) != 2 || list[0].ID != "d-1" || err == nil || !strings.Contains(err.Error(), "d-3") || !strings.Contains(err.Error(), "d-4: its arguments are no object") {
-		t.Errorf("%d drafts, %v", len(list), err)
+	if len(list) != 2 || list[0].ID != "d-1" || err == nil {
+		t.Fatalf("%d drafts, %v", len(list), err)
+	}
+	for _, want := range []string{"d-3: ", "d-4: its arguments are no object", "d-5: its version is 2, ", "d-6: its version is 0, "} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
 	}
 }
 
@@ -192,6 +307,9 @@ func TestAnIDIsNoPath(t *testing.T) {
 	for _, id := range []string{"", "../outbox/d-1", "d-1/../d-1", ".", "D-1", "d_1", strings.Repeat("a", 200)} {
 		if _, err := b.Load(id); !errors.Is(err, outbox.ErrNotFound) {
 			t.Errorf("Load(%q) = %v", id, err)
+		}
+		if _, err := b.Hold(id); !errors.Is(err, outbox.ErrNotFound) {
+			t.Errorf("Hold(%q) = %v", id, err)
 		}
 		d := draft(id)
 		if err := b.From(outbox.Origin{}).Stage(d); err == nil {

@@ -29,7 +29,7 @@ func putBlob(dir, digest string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := makeDir(dir); err != nil {
+	if err := MakeDir(dir); err != nil {
 		return err
 	}
 	temp, err := writeTemp(dir, data)

@@ -45,7 +45,7 @@ func readKey(path string) ([]byte, error) {
 
 // makeKey links a finished file to its name, which fails when another process was first: then that key counts.
 func makeKey(dir, path string) error {
-	if err := makeDir(dir); err != nil {
+	if err := MakeDir(dir); err != nil {
 		return err
 	}
 	key := make([]byte, keySize)

@@ -12,7 +12,7 @@ import (
 // errHeld is what tryLock returns when somebody else holds the lock.
 var errHeld = errors.New("lock is held")
 
-// runLock is the right to write one run. The system drops it when the process dies, however it dies.
+// runLock is the right to write one run, or to what else its file stands for. The system drops it when the process dies, however it dies.
 //
 // The lock is on a file beside the trace, not on the trace: a Windows lock would keep readers out, and the owner's pid
 // needs a place. The file is removed at release, and left by a crash without harm.
@@ -21,21 +21,54 @@ type runLock struct {
 	path string
 }
 
+// HeldError says that somebody else, here or in another process, holds a lock.
+type HeldError struct {
+	PID int // 0 when the owner has not yet written it down
+}
+
+func (e *HeldError) Error() string {
+	if e.PID == 0 {
+		return "held by another process"
+	}
+	return fmt.Sprintf("held by process %d", e.PID)
+}
+
+// Lock takes the lock that the file at path stands for, in a directory that is there, or returns a *HeldError; it never waits.
+// The system drops the lock when the process dies, however it dies.
+func Lock(path string) (unlock func() error, err error) {
+	l, err := takeLock(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: lock: %w", err)
+	}
+	return l.release, nil
+}
+
 // lockRun takes the lock of a run or returns a *LockedError; it never waits.
 func (s *Store) lockRun(runID string) (*runLock, error) {
-	path := s.file(runID, lockExt)
+	l, err := takeLock(s.file(runID, lockExt))
+	var held *HeldError
+	switch {
+	case errors.As(err, &held):
+		return nil, &LockedError{RunID: runID, PID: held.PID}
+	case err != nil:
+		return nil, fmt.Errorf("store: run %s: lock: %w", runID, err)
+	}
+	return l, nil
+}
+
+func takeLock(path string) (*runLock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 		if err != nil {
-			return nil, fmt.Errorf("store: run %s: lock: %w", runID, err)
+			return nil, err
 		}
 		if err := tryLock(f); err != nil {
 			pid := readPID(f)
 			f.Close()
 			if errors.Is(err, errHeld) {
-				return nil, &LockedError{RunID: runID, PID: pid}
+				return nil, &HeldError{PID: pid}
 			}
-			return nil, fmt.Errorf("store: run %s: lock: %w", runID, err)
+			return nil, err
 		}
 		if !stillAt(f, path) { // its last owner removed it between our open and our lock
 			f.Close()
@@ -44,7 +77,7 @@ func (s *Store) lockRun(runID string) (*runLock, error) {
 		l := &runLock{f: f, path: path}
 		if err := l.writePID(); err != nil {
 			l.release()
-			return nil, fmt.Errorf("store: run %s: lock: %w", runID, err)
+			return nil, err
 		}
 		return l, nil
 	}

@@ -147,6 +147,31 @@ func TestALockWithoutAPIDHasAnUnknownOwner(t *testing.T) {
 	}
 }
 
+func TestALockIsHeldByOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock := must[func() error](t)(Lock(path))
+	var held *HeldError
+	_, err := Lock(path)
+	if !errors.As(err, &held) || held.PID != os.Getpid() || !strings.Contains(err.Error(), fmt.Sprintf("held by process %d", os.Getpid())) {
+		t.Errorf("a second one: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(path); err == nil || !strings.HasSuffix(err.Error(), "held by another process") {
+		t.Errorf("without a pid: %v", err)
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := must[func() error](t)(Lock(path))(); err != nil {
+		t.Errorf("after it was free: %v", err)
+	}
+	if _, err := Lock(filepath.Join(path, "none", "lock")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in no directory: %v", err)
+	}
+}
+
 func TestALockFileThatCannotBeOpenedIsAnError(t *testing.T) {
 	s := newStore(t)
 	if err := os.Mkdir(s.file("r1", lockExt), 0o700); err != nil {

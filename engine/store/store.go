@@ -138,8 +138,8 @@ func Claim(dir, name string, data []byte) error {
 	return nil
 }
 
-// makeDir makes one directory of mode 0700 below an existing one, so that it outlives a power cut.
-func makeDir(path string) error {
+// MakeDir makes one directory of mode 0700 below an existing one, so that it outlives a power cut.
+func MakeDir(path string) error {
 	err := os.Mkdir(path, dirMode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil

@@ -2,6 +2,7 @@ package taskfile
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/codeact-dev/codeact/engine/taskfile/strictyaml"
@@ -28,14 +29,20 @@ func (f *folder) commands(cs []Command, n *strictyaml.Node) {
 	}
 }
 
-// program records the files that a command line names. The first word is the
-// program: named by a path it must be there and runnable, else it is looked up
-// when it runs. Any other word is a file only if one is there: a script that an
-// interpreter is given must not change unseen.
-func (f *folder) program(n *strictyaml.Node, words []string) (file string) {
+// program is argv of a command that n holds as text.
+func (f *folder) program(n *strictyaml.Node, words []string, dirs ...string) (file string) {
 	if n == nil || n.Kind != strictyaml.String {
 		return ""
 	}
+	return f.argv(n, words, dirs...)
+}
+
+// argv records the files that a command line names. The first word is the
+// program: named by a path it must be there and runnable, else it is looked up
+// when it runs. Any other word is a file only if one is there, in f.dir or in one
+// of dirs, where the program may run: a script that an interpreter is given must
+// not change unseen. A word with spaces may be a line for a shell.
+func (f *folder) argv(n *strictyaml.Node, words []string, dirs ...string) (file string) {
 	if len(words) == 0 {
 		f.src.Addf(n, "empty: want a command")
 		return ""
@@ -47,10 +54,31 @@ func (f *folder) program(n *strictyaml.Node, words []string) (file string) {
 		}
 	}
 	for _, w := range words[1:] {
-		w = strings.Trim(w, `'";|&()<>`)
-		if info, err := os.Stat(f.abs(w)); w != "" && err == nil && info.Mode().IsRegular() {
-			f.ref(n, w)
+		f.script(n, w, dirs)
+		if line := strings.Fields(w); len(line) > 1 {
+			for _, part := range line {
+				f.script(n, part, dirs)
+			}
 		}
 	}
 	return file
+}
+
+// script records each file that a word of a command may name.
+func (f *folder) script(n *strictyaml.Node, word string, dirs []string) {
+	word = strings.Trim(word, `'";|&()<>`)
+	if word == "" {
+		return
+	}
+	paths := []string{word}
+	for _, dir := range dirs {
+		if !filepath.IsAbs(word) && dir != f.dir {
+			paths = append(paths, filepath.Join(dir, word))
+		}
+	}
+	for _, p := range paths {
+		if info, err := os.Stat(f.abs(p)); err == nil && info.Mode().IsRegular() {
+			f.ref(n, p)
+		}
+	}
 }

@@ -108,6 +108,7 @@ func TestEveryFaultHasItsPlace(t *testing.T) {
 		{"missing hook file", head + "hooks:\n  RunEnd:\n    - hooks:\n        - {type: command, command: ./no.sh -v}\n", []string{`8:36: hooks.RunEnd[0].hooks[0].command: file "./no.sh": no such file or directory`}},
 		{"hook file that cannot run", head + "hooks: {RunEnd: [{hooks: [{type: command, command: ./other.txt}]}]}\n", []string{`5:52: hooks.RunEnd[0].hooks[0].command: file "./other.txt" is not executable: chmod +x it`}},
 		{"blank command", head + "approvals: {notify: [{type: command, command: ' '}]}\n", []string{"5:47: approvals.notify[0].command: empty: want a command"}},
+		{"a secret's program that is not there", head + "secrets: [{name: A, command: [./no.sh]}]\n", []string{`5:30: secrets[0].command: file "./no.sh": no such file or directory`}},
 		{"server name", head + "mcpServers:\n  my_mail: {command: x}\n", []string{`6:3: mcpServers.my_mail: "my_mail" does not match ^[A-Za-z0-9-]{1,64}$`}},
 		{"server without either", head + "mcpServers:\n  mail: {pin: record}\n", []string{"6:9: mcpServers.mail: missing key: want one of command, url"}},
 		{"server with both", head + "mcpServers:\n  mail: {command: x, url: 'https://a.example/'}\n", []string{"6:9: mcpServers.mail: want only one of the keys command, url"}},

@@ -106,7 +106,7 @@ func (l *loader) finish() {
 		at := items(root.At("secrets"))[i]
 		t.Secrets[i].File = l.abs(t.Secrets[i].File)
 		if c := at.At("command"); c != nil && c.Kind == strictyaml.List {
-			l.program(at, t.Secrets[i].Command)
+			l.argv(c, t.Secrets[i].Command)
 		}
 	}
 	l.goal()
@@ -191,10 +191,10 @@ func (l *loader) servers() {
 		n := l.root.At("mcpServers", name)
 		s.Cwd = l.abs(s.Cwd)
 		if s.Command != "" {
-			s.File = l.program(n.At("command"), append([]string{s.Command}, s.Args...))
 			if s.Cwd == "" {
 				s.Cwd = l.dir
 			}
+			s.File = l.program(n.At("command"), append([]string{s.Command}, s.Args...), s.Cwd)
 		}
 		for k, v := range s.Env {
 			s.Env[k] = v.bind(l.params)

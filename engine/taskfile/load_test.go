@@ -1,6 +1,9 @@
 package taskfile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -215,6 +218,40 @@ func TestInstructionsStayInTheDirectoryOfTheTask(t *testing.T) {
 	task, err := Load(dir+"/task.yaml", Options{})
 	if err != nil || task.Instructions[0].Text != "r" {
 		t.Errorf("a link inside the directory: %v", err)
+	}
+}
+
+// Whatever command a task brings, its scripts are sealed and shown: they must not change unseen.
+func TestTheScriptsOfEveryCommandAreSealed(t *testing.T) {
+	for name, c := range map[string]struct{ task, file, why string }{
+		"a secret's program":              {"secrets: [{name: A, command: [./get.sh]}]", "get.sh", "$.secrets[0].command"},
+		"a secret's script":               {"secrets: [B, {name: A, command: [sh, get.sh]}]", "get.sh", "$.secrets[1].command"},
+		"after an option":                 {"secrets: [{name: A, command: [python3, -B, get.sh]}]", "get.sh", "$.secrets[0].command"},
+		"behind another program":          {"secrets: [{name: A, command: [env, python3, get.sh]}]", "get.sh", "$.secrets[0].command"},
+		"in a line for a shell":           {"secrets: [{name: A, command: [sh, -c, '. ./get.sh; true']}]", "get.sh", "$.secrets[0].command"},
+		"outside of the task's directory": {"secrets: [{name: A, command: [sh, ../get.sh]}]", "../get.sh", "$.secrets[0].command"},
+		"a server's script":               {"mcpServers: {m: {command: python3, args: [-B, get.sh]}}", "get.sh", "$.mcpServers.m.command"},
+		"a server's where it runs":        {"mcpServers: {m: {command: python3, args: [get.sh], cwd: sub}}", "sub/get.sh", "$.mcpServers.m.command"},
+		"a hook's script":                 {"hooks: {RunEnd: [{hooks: [{type: command, command: python3, args: [-B, get.sh]}]}]}", "get.sh", "$.hooks.RunEnd[0].hooks[0].command"},
+		"a notifier's script":             {"approvals: {notify: [{type: command, command: env, args: [sh, get.sh]}]}", "get.sh", "$.approvals.notify[0].command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(write(t, "task/task.yaml", head+c.task+"\n", "task/get.sh", "x", "get.sh", "x", "task/sub/get.sh", "x"), "task")
+			for _, change := range []string{"", "y"} {
+				if err := errors.Join(os.WriteFile(filepath.Join(dir, c.file), []byte("x"+change), 0o700), os.Chmod(filepath.Join(dir, c.file), 0o700)); err != nil {
+					t.Fatal(err)
+				}
+				task, err := Load(filepath.Join(dir, "task.yaml"), Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum := sha256.Sum256([]byte("x" + change))
+				want := Ref{Path: c.file, SHA256: hex.EncodeToString(sum[:]), Why: c.why}
+				if !slices.Contains(task.Files, want) || len(task.NeedsTrust()) == 0 {
+					t.Errorf("files %+v, want %+v; needs trust %q", task.Files, want, task.NeedsTrust())
+				}
+			}
+		})
 	}
 }
 

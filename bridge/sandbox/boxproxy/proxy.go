@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 )
@@ -30,7 +32,7 @@ const CanaryHost = "canary.invalid"
 // HeaderTime is how long the head of a request, or of an answer to CanaryHost, may take.
 const HeaderTime = 10 * time.Second
 
-// A Proxy is the only way out of a box with an allow-list. It speaks HTTP to the box, and dials by the operator's checks. It is safe for
+// A Proxy is the only way out of a box with an allow-list, for one command. It speaks HTTP to the box, and dials by the operator's checks. It is safe for
 // concurrent use; Close ends all its goroutines.
 type Proxy struct {
 	dir      string // holds the socket; only this user may enter it
@@ -42,6 +44,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool // guarded by mu; nil after Close
+	sent  map[string]int64  // guarded by mu; bytes
 }
 
 // New starts a proxy that dials so. An error of dial that is neither a *net.OpError nor a *net.DNSError is a refusal, and its text is
@@ -56,7 +59,7 @@ func New(dial func(ctx context.Context, network, hostport string) (net.Conn, err
 		os.RemoveAll(dir)
 		return nil, err
 	}
-	p := &Proxy{dir: dir, listener: listener, dial: dial, conns: map[net.Conn]bool{}}
+	p := &Proxy{dir: dir, listener: listener, dial: dial, conns: map[net.Conn]bool{}, sent: map[string]int64{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.all.Go(p.accept)
 	return p, nil
@@ -77,6 +80,19 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	p.all.Wait()
 	return errors.Join(err, os.RemoveAll(p.dir))
+}
+
+// Sent is how many bytes went to each host, heads of requests and what TLS adds included. It is complete after Close.
+func (p *Proxy) Sent() map[string]int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.sent)
+}
+
+func (p *Proxy) count(host string, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent[host] += int64(n)
 }
 
 // keep remembers a connection, so that Close ends it, and says whether there is room for it.
@@ -166,7 +182,12 @@ func (p *Proxy) connect(c net.Conn, in *bufio.Reader, r *http.Request, target st
 		return
 	}
 	defer p.drop(host)
+	name, _, err := net.SplitHostPort(target)
+	if err != nil {
+		return // destination has seen to it
+	}
 	a, b := newIdle(c, host)
+	b.wrote = func(n int) { p.count(strings.ToLower(name), n) }
 	if r.Method == http.MethodConnect {
 		if _, err := io.WriteString(a, "HTTP/1.1 200 Connection established\r\n\r\n"); err == nil {
 			pass(&buffered{a, in}, b)
@@ -228,7 +249,8 @@ func (b *buffered) Read(p []byte) (int, error) {
 type idle struct {
 	net.Conn
 	other net.Conn
-	read  int64 // bytes; one goroutine reads
+	read  int64       // bytes; one goroutine reads
+	wrote func(n int) // is told what was written; may be nil
 }
 
 func newIdle(a, b net.Conn) (x, y *idle) {
@@ -253,6 +275,9 @@ func (i *idle) Read(p []byte) (int, error) {
 
 func (i *idle) Write(p []byte) (int, error) {
 	n, err := i.Conn.Write(p)
+	if i.wrote != nil {
+		i.wrote(n)
+	}
 	i.extend()
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -40,6 +41,29 @@ func (h *recorder) dial(_ context.Context, network, hostport string) (net.Conn, 
 	return ours, nil
 }
 
+// What was sent is what the host got, each way to ask it.
+func TestWhatIsSentIsCounted(t *testing.T) {
+	for _, request := range []string{
+		"POST http://A.test/p HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody",
+		"CONNECT a.TEST:443 HTTP/1.1\r\n\r\nPOST / HTTP/1.1\r\nHost: b.test\r\nContent-Length: 4\r\n\r\nbody",
+		"GET ftp://a.test/ HTTP/1.1\r\n\r\n",
+	} {
+		h := &recorder{}
+		p, err := New(h.dial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		askOf(t, p, h, []byte(request))
+		want := map[string]int64{}
+		if n := h.got.Len(); n > 0 {
+			want["a.test"] = int64(n)
+		}
+		if got := p.Sent(); !maps.Equal(got, want) || (len(want) == 0) != strings.HasPrefix(request, "GET") {
+			t.Errorf("%.30q: counted %v, the host got %v", request, got, want)
+		}
+	}
+}
+
 // ask sends bytes to a proxy, and returns the answer when the proxy closes.
 func ask(t testing.TB, h *recorder, request []byte) string {
 	t.Helper()
@@ -47,6 +71,12 @@ func ask(t testing.TB, h *recorder, request []byte) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return askOf(t, p, h, request)
+}
+
+// askOf closes the proxy.
+func askOf(t testing.TB, p *Proxy, h *recorder, request []byte) string {
+	t.Helper()
 	defer h.done.Wait()
 	defer p.Close()
 	c, err := net.Dial("unix", p.Socket())

@@ -12,7 +12,7 @@ import (
 // Calls are the system calls that a command may make. The zero value is for a box of namespaces.
 type Calls struct {
 	Bare    bool // without namespaces: calls are refused, too, that reach other processes of the user, or past landlock
-	Network bool // without namespaces: sockets for the network of this machine
+	Network bool // sockets for the network of this machine; in a box of namespaces, also those that have a path
 }
 
 // Apply refuses all others on this thread.
@@ -82,24 +82,38 @@ func refuse(name string, when ...kernel.Condition) kernel.Rule {
 }
 
 // sockets are the families of which a command may make sockets. Netlink is how a C library lists the interfaces. In a box of namespaces
-// others are refused since not all of them belong to one: AF_VSOCK reaches the host of a virtual machine from anywhere.
+// others are refused since not all of them belong to one: AF_VSOCK reaches the host of a virtual machine from anywhere, and so does
+// AF_UNIX what listens in a directory that is shown: a container engine, an agent for keys. Landlock before version 9 lets each be connected.
 func (c Calls) sockets() []uint64 {
 	switch {
-	case !c.Bare:
+	case c.local():
 		return []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
-	case c.Network:
+	case !c.Bare || c.Network:
 		return []uint64{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 	}
-	return nil // without AF_UNIX, too: landlock before version 9 lets every socket with a path be connected, a container engine's
+	return nil
 }
 
-// socketRule refuses all families but these. Of socketpair's, none leads out.
-func socketRule(families []uint64) kernel.Rule {
-	rule := kernel.Rule{Names: []string{"socket"}, Action: kernel.Action{Errno: unix.EACCES}}
-	for _, f := range families {
-		rule.If = append(rule.If, kernel.IsNot(0, f))
+// local says whether a command may reach the sockets of this machine that have a path.
+func (c Calls) local() bool { return !c.Bare && c.Network }
+
+// socketRules refuse all other families, and the pairs that lead out: a datagram can be sent from one of a pair to any address. One of a
+// pair of streams stays connected to the other.
+func (c Calls) socketRules() []kernel.Rule {
+	const kind = 0xf // SOCK_TYPE_MASK of the kernel's net.h; the other bits are flags
+	deny := func(name string, when ...kernel.Condition) kernel.Rule {
+		return kernel.Rule{Names: []string{name}, If: when, Action: kernel.Action{Errno: unix.EACCES}}
 	}
-	return rule
+	var other []kernel.Condition
+	for _, f := range c.sockets() {
+		other = append(other, kernel.IsNot(0, f))
+	}
+	rules := []kernel.Rule{deny("socket", other...), deny("socketpair", kernel.IsNot(0, unix.AF_UNIX))}
+	if !c.local() {
+		rules = append(rules, deny("socketpair", kernel.Condition{Arg: 1, Mask: kind, Value: unix.SOCK_STREAM, Not: true},
+			kernel.Condition{Arg: 1, Mask: kind, Value: unix.SOCK_SEQPACKET, Not: true}))
+	}
+	return rules
 }
 
 // filter is the whole list. What this architecture does not have is left out.
@@ -108,11 +122,11 @@ func (c Calls) filter() kernel.Filter {
 	if c.Bare {
 		names, rules = append(names, refusedBare...), append(rules, conditionalBare()...)
 	}
+	rules = append(rules, c.socketRules()...)
 	names = slices.DeleteFunc(names, func(n string) bool { return !kernel.Known(n) })
 	return kernel.Filter{Default: kernel.Action{Allow: true}, Rules: append([]kernel.Rule{
 		{Names: names, Action: kernel.Action{Errno: unix.EPERM}},
 		// The flags of clone3 are in memory, where no filter can see them. Without it, clone is used.
 		{Names: []string{"clone3"}, Action: kernel.Action{Errno: unix.ENOSYS}},
-		socketRule(c.sockets()),
 	}, rules...)}
 }

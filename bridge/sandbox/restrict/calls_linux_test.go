@@ -50,7 +50,8 @@ func TestOnlyListedFamiliesHaveSockets(t *testing.T) {
 		calls Calls
 		want  map[uint64]bool
 	}{
-		{Calls{}, map[uint64]bool{unix.AF_UNIX: true, unix.AF_INET: true, unix.AF_INET6: true, unix.AF_NETLINK: true}},
+		{Calls{}, map[uint64]bool{unix.AF_INET: true, unix.AF_INET6: true, unix.AF_NETLINK: true}},
+		{Calls{Network: true}, map[uint64]bool{unix.AF_UNIX: true, unix.AF_INET: true, unix.AF_INET6: true, unix.AF_NETLINK: true}},
 		{Calls{Bare: true}, nil},
 		{Calls{Bare: true, Network: true}, map[uint64]bool{unix.AF_INET: true, unix.AF_INET6: true, unix.AF_NETLINK: true}},
 	} {
@@ -58,6 +59,25 @@ func TestOnlyListedFamiliesHaveSockets(t *testing.T) {
 			if got := judge(t, c.calls, unix.SYS_SOCKET, family) == allowed; got != c.want[family] {
 				t.Errorf("%+v: family %d allowed: %v", c.calls, family, got)
 			}
+		}
+	}
+}
+
+// A datagram from one of a pair can be sent to any address, and SOCK_RAW is another name of that kind.
+func TestOnlyPairsThatStayConnectedAreMade(t *testing.T) {
+	eacces := uint32(unix.SECCOMP_RET_ERRNO) | uint32(unix.EACCES)
+	for _, c := range []Calls{{}, {Network: true}, {Bare: true}, {Bare: true, Network: true}} {
+		for kind := range uint64(16) {
+			for _, flags := range []uint64{0, unix.SOCK_CLOEXEC, unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK, 1 << 40} {
+				want := kind == unix.SOCK_STREAM || kind == unix.SOCK_SEQPACKET || c == Calls{Network: true}
+				got := judge(t, c, unix.SYS_SOCKETPAIR, unix.AF_UNIX, kind|flags)
+				if (got == allowed) != want || !want && got != eacces {
+					t.Errorf("%+v: a pair of kind %d|%#x: %#x, want allowed: %v", c, kind, flags, got, want)
+				}
+			}
+		}
+		if got := judge(t, c, unix.SYS_SOCKETPAIR, unix.AF_TIPC, unix.SOCK_STREAM); got != eacces {
+			t.Errorf("%+v: a pair of another family: %#x", c, got)
 		}
 	}
 }

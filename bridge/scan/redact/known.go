@@ -15,7 +15,51 @@ import (
 )
 
 // A known is one form in which a secret of the run may appear.
-type known struct{ name, text string }
+type known struct {
+	name, text string
+	anyCase    bool
+}
+
+// A table finds forms of secrets.
+type table struct {
+	forms []known
+	index *words.Index // of their beginnings; nil without any
+}
+
+func newTable(forms []known) table {
+	if len(forms) == 0 {
+		return table{}
+	}
+	keys := make([]words.Term, len(forms))
+	for i, k := range forms {
+		keys[i] = words.Term{Text: k.text[:min(len(k.text), keyLen)], Owner: i}
+	}
+	return table{forms, words.New(keys)}
+}
+
+func (t *table) spans(s string) (spans []span) {
+	if t.index == nil {
+		return nil
+	}
+	t.index.Each(s, func(term *words.Term, lo int) bool {
+		k := &t.forms[term.Owner]
+		hi := lo + len(k.text)
+		if hi <= len(s) && (s[lo:hi] == k.text || k.anyCase && strings.EqualFold(s[lo:hi], k.text)) {
+			spans = append(spans, span{lo: lo, hi: hi, rule: "known-secret", name: k.name})
+		}
+		return true
+	})
+	return spans
+}
+
+// name is that of the first secret in s, "" without one.
+func (t *table) name(s string) string {
+	spans := t.spans(s)
+	if len(spans) == 0 {
+		return ""
+	}
+	return disjoint(spans)[0].name
+}
 
 // keyLen is how much of a form the index holds, in bytes: the rest is compared. It keeps the table small where a secret is a key file.
 const keyLen = 16

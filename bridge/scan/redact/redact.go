@@ -33,8 +33,8 @@ type Finding struct {
 
 // A Redactor replaces secrets by `[redacted:RULE]`. The zero Redactor knows the shapes only.
 type Redactor struct {
-	known    []known
-	index    *words.Index // of the beginnings of known; nil without any
+	known    table // in text as it is
+	bare     table // in bare text; only HasKnown looks there
 	patterns []*regexp.Regexp
 	numeric  bool // a known secret is a number, so numbers are looked at too
 }
@@ -42,6 +42,7 @@ type Redactor struct {
 // New checks the whole config and returns every fault at once. No error text holds a secret.
 func New(c Config) (*Redactor, error) {
 	r, faults := &Redactor{}, &multierror.Error{}
+	var plain, without []known
 	for _, name := range slices.Sorted(maps.Keys(c.Secrets)) {
 		value := c.Secrets[name]
 		if len(value) < minSecret {
@@ -51,8 +52,9 @@ func New(c Config) (*Redactor, error) {
 		_, err := strconv.ParseFloat(value, 64)
 		r.numeric = r.numeric || err == nil
 		for _, text := range append(forms(value), parts(value)...) {
-			r.known = append(r.known, known{name, text})
+			plain = append(plain, known{name: name, text: text})
 		}
+		without = append(without, bareForms(name, value)...)
 	}
 	for i, p := range c.Patterns {
 		re, err := regexp.Compile(p)
@@ -65,13 +67,7 @@ func New(c Config) (*Redactor, error) {
 		}
 		r.patterns = append(r.patterns, re)
 	}
-	if len(r.known) > 0 {
-		keys := make([]words.Term, len(r.known))
-		for i, k := range r.known {
-			keys[i] = words.Term{Text: k.text[:min(len(k.text), keyLen)], Owner: i}
-		}
-		r.index = words.New(keys)
-	}
+	r.known, r.bare = newTable(plain), newTable(without)
 	return r, faults.ErrorOrNil()
 }
 
@@ -94,7 +90,7 @@ func (r *Redactor) String(s string) (string, []Finding) {
 }
 
 func (r *Redactor) spans(s string) []span {
-	spans := r.knownSpans(s)
+	spans := r.known.spans(s)
 	shapeIndex().Each(s, func(t *words.Term, lo int) bool {
 		if x, ok := shapes[t.Owner].at(s, t.Text, lo); ok {
 			spans = append(spans, x)
@@ -109,44 +105,6 @@ func (r *Redactor) spans(s string) []span {
 		}
 	}
 	return disjoint(spans)
-}
-
-func (r *Redactor) knownSpans(s string) (spans []span) {
-	if r.index == nil {
-		return nil
-	}
-	r.index.Each(s, func(t *words.Term, lo int) bool {
-		k := r.known[t.Owner]
-		if strings.HasPrefix(s[lo:], k.text) {
-			spans = append(spans, span{lo: lo, hi: lo + len(k.text), rule: "known-secret", name: k.name})
-		}
-		return true
-	})
-	return spans
-}
-
-// HasKnown names a secret of the run that stands in s, in any of its encodings.
-func (r *Redactor) HasKnown(s string) (name string, ok bool) {
-	spans := r.knownSpans(s)
-	if len(spans) == 0 {
-		return "", false
-	}
-	return disjoint(spans)[0].name, true
-}
-
-// HighConfidence names a shape of which a literal stands in s that can hardly be anything but a secret.
-func (r *Redactor) HighConfidence(s string) (rule string, ok bool) {
-	shapeIndex().Each(s, func(t *words.Term, lo int) bool {
-		sh := &shapes[t.Owner]
-		if !sh.high {
-			return true
-		}
-		if _, ok = sh.at(s, t.Text, lo); ok {
-			rule = sh.id
-		}
-		return !ok
-	})
-	return rule, ok
 }
 
 // Value redacts every text in plain data, keys of maps too. Data without secrets is returned as it is. A part that lies deeper than
@@ -180,8 +138,8 @@ func (r *Redactor) number(v any, n map[Finding]int) any {
 	default:
 		text = fmt.Sprint(v)
 	}
-	name, ok := r.HasKnown(text)
-	if !ok {
+	name := r.known.name(text)
+	if name == "" {
 		return v
 	}
 	n[Finding{Rule: "known-secret", Name: name}]++

@@ -38,8 +38,9 @@ const window = 16 << 10
 const shortWindow = 4 << 10
 
 var shapes = compileShapes([]shape{
+	// A query has plus signs for spaces.
 	{id: "private-key", keys: []string{"-----BEGIN"}, high: true, loose: true,
-		text: `-----BEGIN[ A-Z0-9_-]{0,80}PRIVATE KEY(?: BLOCK)?-----(?s:.{40,}?)(?:-----END[ A-Z0-9_-]{0,80}-----|\z)`},
+		text: `-----BEGIN[ +A-Z0-9_-]{0,80}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----(?s:.{40,}?)(?:-----END[ +A-Z0-9_-]{0,80}-----|\z)`},
 	{id: "age-secret-key", keys: []string{"AGE-SECRET-KEY-1"}, high: true, text: `AGE-SECRET-KEY-1[0-9A-Z]{58}`},
 	{id: "github-pat", keys: []string{"ghp_"}, high: true, text: `ghp_[0-9a-zA-Z]{36}`},
 	{id: "github-oauth", keys: []string{"gho_"}, high: true, text: `gho_[0-9a-zA-Z]{36}`},

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/hashicorp/go-multierror"
 
+	"github.com/codeact-dev/codeact/policy/rules"
 	"github.com/codeact-dev/codeact/policy/rules/source"
 )
 
@@ -17,7 +19,8 @@ import (
 const indent = "  "
 
 // File returns the text of f in the one way. What is no strict YAML is an error with
-// every fault, each a *[source.Fault]; so is a file that would mean something else.
+// every fault, each a *[source.Fault]; so is a policy that does not compile, and a
+// file that would mean something else.
 func File(f source.File) ([]byte, error) {
 	text := strings.ReplaceAll(string(f.Data), "\r\n", "\n")
 	d := source.NewReader(source.File{Name: f.Name, Data: []byte(text)})
@@ -25,6 +28,9 @@ func File(f source.File) ([]byte, error) {
 	before := meaning(d, docs)
 	if len(d.Errs) > 0 {
 		return nil, multierror.Append(nil, d.Errs...)
+	}
+	if err := compiles(f, docs); err != nil {
+		return nil, err
 	}
 	out := layout(text, docs)
 	e := source.NewReader(source.File{Name: f.Name, Data: out})
@@ -34,6 +40,27 @@ func File(f source.File) ([]byte, error) {
 		return nil, multierror.Append(nil, d.Fault(0, "this file cannot be formatted without a change of what it means: write values on the line of their key"))
 	}
 	return out, nil
+}
+
+// compiles reports the faults of a file of policies, which has no meaning to keep
+// where it has one. Values of parameters are the task's: that they are not given is
+// no fault of the file, but its examples are not run then.
+func compiles(f source.File, docs []source.Node) error {
+	if !slices.ContainsFunc(docs, func(n source.Node) bool { return kindOf(n) == "ToolCallPolicy" }) {
+		return nil
+	}
+	_, err := rules.Compile(nil, rules.File{Name: f.Name, Data: f.Data})
+	var all, faults *multierror.Error
+	if !errors.As(err, &all) {
+		return err
+	}
+	for _, err := range all.Errors {
+		var fault *source.Fault
+		if !errors.As(err, &fault) || !strings.Contains(fault.Msg, " is declared and not given: ") {
+			faults = multierror.Append(faults, err)
+		}
+	}
+	return faults.ErrorOrNil()
 }
 
 // meaning is the data of all documents, in a form in which not-a-number is equal to
@@ -88,12 +115,27 @@ func separator(lines []string, n int) int {
 
 // orderOf picks the order by the kind of a document.
 func orderOf(n source.Node) *order {
-	for _, e := range entries(n) {
-		if e.Key.String() == "kind" && e.Value.String() == "PolicyTest" {
-			return testFile
-		}
+	if kindOf(n) == "PolicyTest" {
+		return testFile
 	}
 	return policyFile
+}
+
+// kindOf is the kind of a document, "" where it has none.
+func kindOf(n source.Node) string {
+	var values []*ast.MappingValueNode
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		values = m.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{m}
+	}
+	for _, e := range values {
+		if s, ok := e.Value.(*ast.StringNode); ok && e.Key.String() == "kind" {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 // A block is the lines of one mapping or list, with what belongs to them.

@@ -78,6 +78,30 @@ func TestWhatCannotBeKeptIsRefused(t *testing.T) {
 	}
 }
 
+// A policy that "policy check" refuses has no meaning that could be kept; what it
+// lacks of a task is no fault.
+func TestAPolicyThatDoesNotCompileIsRefused(t *testing.T) {
+	const head = "apiVersion: codeact.dev/v1\nkind: ToolCallPolicy\nmetadata: {name: m}\nspec:\n"
+	for body, want := range map[string]string{
+		"  validations: [{expression: 'tool.name ==', message: m}]\n":                             "f.yaml:5:",
+		"  validations: [{expression: 'tool.nmae == \"x\"', message: m}]\n":                       "nmae",
+		"  validations: [{expression: 'tool.name', message: m}]\n":                                "must be a bool",
+		"  params: {cap: int}\n  validations: [{expression: 'params.cap < \"x\"', message: m}]\n": "f.yaml:6:",
+		"  validatons: []\n": "validatons",
+		"  validations: [{expression: 'true', message: m}]\n": "",
+		"  params: {cap: int}\n  validations: [{expression: 'params.cap < 5', message: m}]\n  examples: [{name: a, call: {tool: x}, expect: allow}]\n": "",
+	} {
+		got, err := File(file(head + body))
+		if want == "" && err != nil || want != "" && (got != nil || err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v; want %q", body, got, err, want)
+		}
+	}
+	flow := strings.ReplaceAll("{apiVersion: codeact.dev/v1, kind: ToolCallPolicy, metadata: {name: m}, spec: {validations: [{expression: '(', message: m}]}}", "'", `"`)
+	if got, err := File(file(flow)); err == nil {
+		t.Errorf("a policy in braces that does not compile became %s", got)
+	}
+}
+
 // The order of keys and comments between them change nothing but the place of lines:
 // the rules of a formatted file are those of the file.
 func TestFormattingKeepsTheMeaningAndTheComments(t *testing.T) {
