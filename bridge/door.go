@@ -276,7 +276,7 @@ func (p *passage) perform(ctx context.Context) error {
 	p.permit = Permit{id: p.id, args: p.args, now: p.req.Now, secrets: p.b.cfg.Secrets, key: p.idempotencyKey, root: p.root(), http: HTTP{client: p.b.cfg.HTTP}, box: p.b.cfg.Box}
 	start := time.Now()
 	failed := p.watched(ctx)
-	p.outcome = Outcome{Call: p.id, Tool: p.tool.Name, Value: p.out.Value, Failed: failed, Wrote: p.permit.wrote,
+	p.outcome = Outcome{Call: p.id, Tool: p.tool.Name, Value: p.out.Value, Failed: failed, Wrote: p.permit.wrote, Sent: p.permit.sent,
 		External: !p.out.Local || p.permit.network, Millis: time.Since(start).Milliseconds()}
 	if p.failure != nil {
 		p.outcome.Value, p.outcome.Refused, p.outcome.Unknown = nil, refusedBy(p.failure), errors.Is(p.failure, ErrOutcomeUnknown) || ctx.Err() != nil && !p.tool.Idempotent

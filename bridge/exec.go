@@ -44,6 +44,12 @@ func (e *Exec) Run(ctx context.Context, c sandbox.Command) (sandbox.Result, erro
 		e.p.brought = e.p.brought.Join(policy.Tainted(policy.Untrusted, e.p.id))
 	}
 	res, err := e.box.Run(ctx, c)
+	if e.p.sent == nil && len(res.Sent) > 0 {
+		e.p.sent = make(map[string]int64, len(res.Sent))
+	}
+	for host, n := range res.Sent {
+		e.p.sent[host] += n
+	}
 	return res, errors.Join(err, e.root.changed(before))
 }
 

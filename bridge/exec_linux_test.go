@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -248,5 +251,31 @@ func TestALeaseOfACommandIsForThatCommand(t *testing.T) {
 		if want := []int{1, 1, 2}[i]; len(a.asked) != want {
 			t.Errorf("%s: asked %d times, want %d", line, len(a.asked), want)
 		}
+	}
+}
+
+// What a command sends through the proxy of its box is in the record of the call.
+func TestWhatACommandSendsIsRecorded(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("hello")) }))
+	defer site.Close()
+	dir := t.TempDir()
+	r := boxed(t, dir)
+	box, err := sandbox.Open(t.Context(), sandbox.Config{Kind: sandbox.Bwrap, Network: sandbox.Allowlist, Dir: dir,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, site.Listener.Addr().String())
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	r.cfg.Box = box
+	r.resume(t)
+	m, err := shellOf(t, r, `perl -e 'use IO::Socket::INET; $ENV{http_proxy} =~ m#//([^/]+)#; $s = IO::Socket::INET->new($1) or die "$!"; `+
+		`print $s "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"; print <$s>'`)
+	if err != nil || !strings.Contains(m["stdout"].(string), "hello") {
+		t.Fatalf("%v, %v", m, err)
+	}
+	if o := event[bridge.Outcome](t, r.Journal); o.Sent["a.test"] < 20 || len(o.Sent) != 1 {
+		t.Errorf("sent %v", o.Sent)
 	}
 }

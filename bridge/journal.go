@@ -116,6 +116,7 @@ type Outcome struct {
 	Hidden    string           `json:"hidden,omitempty"`  // why a hook or a scan hid the value
 	Unknown   bool             `json:"unknown,omitempty"` // the other side was lost before it answered: the effect may have happened
 	Draft     string           `json:"draft,omitempty"`   // of a staged call: nothing was sent
+	Sent      map[string]int64 `json:"sent,omitempty"`    // bytes that a command sent through the proxy of its box, by host
 	Refused   string           `json:"refused,omitempty"` // who refused while the tool ran: egress or workspace
 	Stop      string           `json:"stop,omitempty"`    // why a hook ends the run with this call
 	Notes     []string         `json:"notes,omitempty"`   // of hooks that saw the result

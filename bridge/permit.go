@@ -48,9 +48,10 @@ type Permit struct {
 	box     *sandbox.Box
 	secrets func(name string) (string, error)
 
-	network    bool         // the call reached the network
-	unconfined bool         // what ran may write anywhere: no box holds it
-	brought    policy.Taint // what files that were read bring in
+	network    bool             // the call reached the network
+	sent       map[string]int64 // bytes that commands sent, by host
+	unconfined bool             // what ran may write anywhere: no box holds it
+	brought    policy.Taint     // what files that were read bring in
 	wrote      []Written
 }
 

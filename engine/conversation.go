@@ -268,6 +268,10 @@ func (c *Conversation) applyOutcome(o *bridge.Outcome) {
 	r.Phase, r.Outcome = bridge.Ended, o
 	c.state.Held = c.state.Held.Join(o.Taint)
 	c.carry(o.Call, "", o.Taint.Join(c.given)) // what was written with one tool can be read with another
+	for host, n := range o.Sent {
+		c.state.BytesSent += n
+		c.state.SentTo[host] += n
+	}
 	effect := bridge.Effect{Tool: o.Tool, ArgHash: r.ArgHash}
 	if o.Unknown {
 		c.state.Unknown[effect] = o.Call

@@ -155,10 +155,28 @@ func (j *journal) End(o bridge.Outcome) error {
 	if err := j.add(&CallCompleted{Outcome: o}, false); err != nil {
 		return err
 	}
+	if err := j.overspent(o); err != nil {
+		return err
+	}
 	if before.Covers(j.state.Held) {
 		return nil
 	}
 	return j.add(&TaintChanged{Held: j.state.Held, By: o.Call}, false)
+}
+
+// overspent ends the run where a command sent more than the run may: it is known
+// only when it has ended.
+func (j *journal) overspent(o bridge.Outcome) error {
+	l := j.limits()
+	if l.BytesSent > 0 && len(o.Sent) > 0 && j.state.BytesSent > l.BytesSent {
+		return j.reached("bytesSent", fmt.Sprint(l.BytesSent), fmt.Sprintf("with what %s sent it is %d bytes", o.Tool, j.state.BytesSent))
+	}
+	for host := range o.Sent {
+		if sent := j.state.SentTo[host]; l.BytesPerDestination > 0 && sent > l.BytesPerDestination {
+			return j.reached("bytesPerDestination", fmt.Sprint(l.BytesPerDestination), fmt.Sprintf("with what %s sent it is %d bytes to %s", o.Tool, sent, host))
+		}
+	}
+	return nil
 }
 
 // reached ends the run at a limit: the first one is the reason.

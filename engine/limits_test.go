@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -217,5 +218,44 @@ func TestACancelledRunBeginsNothing(t *testing.T) {
 	r.cancel(errSignal)
 	if err := r.Begin(bridge.Begun{Call: r.id + "/1/1", Tool: "note"}); !errors.Is(err, errSignal) || p.has("call.started") || r.state.Calls != 0 {
 		t.Errorf("begun: %v, events %q", err, p.kinds())
+	}
+}
+
+// What a command sent is known when it has ended: it ends the run then.
+func TestWhatACommandSentCountsForTheBudgets(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		limit Limits
+		sent  []map[string]int64
+		want  string // of the last; the others are within the budget
+	}{
+		{"within both", Limits{BytesSent: 200, BytesPerDestination: 100}, []map[string]int64{{"a.test": 100}, {"b.test": 100}}, ""},
+		{"over that of a host", Limits{BytesPerDestination: 100}, []map[string]int64{{"a.test": 60}, {"b.test": 60}, {"a.test": 60}}, "limit bytesPerDestination (100) reached"},
+		{"over that of the run", Limits{BytesSent: 100}, []map[string]int64{{"a.test": 60}, {"b.test": 60}}, "limit bytesSent (100) reached"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			var p played
+			e, end := s.engine(t, &p)
+			defer end()
+			s.task.Limits = tt.limit
+			r, err := e.start(t.Context(), s.task, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.close()
+			for i, sent := range tt.sent {
+				err := r.End(bridge.Outcome{Call: fmt.Sprintf("%s/1/%d", r.id, i+1), Tool: "shell", Sent: sent})
+				if i < len(tt.sent)-1 || tt.want == "" {
+					if err != nil {
+						t.Errorf("call %d: %v", i+1, err)
+					}
+					continue
+				}
+				if err == nil || !strings.Contains(err.Error(), tt.want) || !errors.Is(err, ErrLimit) {
+					t.Errorf("call %d: %v, want %q", i+1, err, tt.want)
+				}
+			}
+		})
 	}
 }
