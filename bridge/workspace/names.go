@@ -24,7 +24,7 @@ func foldName(s string) string {
 		}
 		return least
 	}, norm.NFD.String(s))
-	return longFolds.Replace(s)
+	return norm.NFD.String(longFolds.Replace(s)) // a folded iota is a mark, and marks have an order
 }
 
 // dosDevice is the names that mean a device in every directory, whatever follows the first dot.

@@ -20,10 +20,10 @@ func TestMain(m *testing.M) {
 		runtime.LockOSThread() // no_new_privs is of a thread
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			fmt.Println(err)
-			os.Exit(1)
+			unix.Exit(1)
 		}
 		fmt.Println(restrictions[how]())
-		os.Exit(0)
+		unix.Exit(0) // os.Exit would want to write a profile of coverage, which the restriction forbids
 	}
 	os.Exit(m.Run())
 }
