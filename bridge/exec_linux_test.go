@@ -279,3 +279,46 @@ func TestWhatACommandSendsIsRecorded(t *testing.T) {
 		t.Errorf("sent %v", o.Sent)
 	}
 }
+
+// Where nobody can tell what an unconfined tool changed, nothing runs, or all of it
+// counts as a third party's.
+func TestAnUnconfinedToolIsWatchedOrNotRun(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		early bool // the files are gone before it runs
+		want  string
+		ran   bool
+	}{
+		{"before", true, "the workspace could not be looked at, so nothing was run", false},
+		{"after", false, "what it changed in the workspace could not be told", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files, _, err := workspace.Open(workspace.Config{Dir: t.TempDir()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran := false
+			var p probe
+			server := p.tool("mail_save", func(t *bridge.Tool) {
+				t.Unconfined = true
+				t.Run = func(context.Context, *bridge.Permit) (bridge.Output, error) {
+					ran = true
+					return bridge.Output{Value: "saved"}, files.Close()
+				}
+			})
+			r := newRig(t, bridge.Config{Tools: []bridge.Tool{server}}, func(run *bridge.Run) { run.Space = files })
+			if tt.early {
+				if err := files.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err = r.call(t, "mail_save", nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || ran != tt.ran {
+				t.Errorf("ran %v: %v", ran, err)
+			}
+			if tt.ran && !r.State.Tainted["."] {
+				t.Errorf("tainted %v", r.State.Tainted)
+			}
+		})
+	}
+}

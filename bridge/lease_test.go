@@ -141,3 +141,21 @@ func TestALeaseIsBoundToWhatWasNotGiven(t *testing.T) {
 		t.Errorf("offered %q and %q", a.asked[0].Lease, a.asked[1].Lease)
 	}
 }
+
+// All that a tool in a box can change is what the operator made writable, so a task
+// that nobody vouches for may lease it to itself.
+func TestALeaseOfAnUntrustedTaskCoversABox(t *testing.T) {
+	for _, boxed := range []bool{true, false} {
+		var p probe
+		r := newRig(t, bridge.Config{TaskDigest: "sha256:1", Tools: []bridge.Tool{p.tool("sh", caps(policy.Destructive), tier(policy.AskOnce), func(t *bridge.Tool) { t.Sandboxed = boxed })}})
+		l := leases.New("l1", "sh", policy.AskOnce, noon)
+		l.ApprovedBy = "task sha256:1"
+		if err := r.State.Leases.Grant(l); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.call(t, "sh", nil)
+		if (err == nil) != boxed || (p.ran == 1) != boxed {
+			t.Errorf("in a box %v: ran %d, %v", boxed, p.ran, err)
+		}
+	}
+}
