@@ -46,7 +46,7 @@ type Server struct {
 
 	AddCaps          []policy.Flag // beside what the annotations leave
 	Tier             policy.Tier   // the zero value asks for every call
-	AllowFree        bool          // Tier may be Free: only the home config can say so
+	AllowFree        bool          // Tier may be Free: for programs that embed this; no task file can say so
 	TrustAnnotations bool          // believe hints that a tool does less
 	Record           bool          // approve at first use what it offers, without a question
 	Timeout          time.Duration // of one call; 0 means 60 s
